@@ -23,7 +23,9 @@ RECORDS = {"daemon/json/json.c", "daemon/graphs/columns/column_json.c", "daemon/
            "daemon/users/access.c", "daemon/worker/wire.c",
            # at most 4 KiB each, of at most 64 strangers
            "daemon/network/door_thread.c", "daemon/worker/dial.c", "daemon/upkeep/spare.c",
-           "daemon/upkeep/maintenance.c", "daemon/slurm/book.c"}
+           "daemon/upkeep/maintenance.c", "daemon/slurm/book.c",
+           # of slurmrestd, whom the administrator names; at most 256 MiB, and one at a time
+           "daemon/slurm/rest.c"}
 # functions that book what they hold in the account of a caller -> the place of that argument, from 0
 BOOKING = {"sl_uploaded_open": 1, "sl_read_new_points": 2, "sl_json_object": 4, "sl_preview_make": 5, "sl_source_set_account": 1,
            "sl__names_init": 1, "sl_account_take": 0, "sl_account_alloc": 0, "sl_account_zeros": 0}

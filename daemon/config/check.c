@@ -210,7 +210,16 @@ static int check_workers(const struct sl_config *c, struct sl_error *err)
 	if (c->slurm_max_workers && !c->worker_listen[0])
 		return sl_error_field(err, SL_BADPARAM, "/slurm_max_workers", "slurm_max_workers needs the port on "
 				      "which workers connect. Set worker_listen, for example to 0.0.0.0:7072.");
-	int rc = check_file(c->worker_tls_certificate, "/worker_tls_certificate", err);
+	const char *url = c->slurm_rest_url;
+	if (url[0] && strncmp(url, "http://", 7) && strncmp(url, "https://", 8) && strncmp(url, "unix:/", 6))
+		return sl_error_field(err, SL_BADPARAM, "/slurm_rest_url", "slurm_rest_url must be http://HOST:PORT, "
+				      "https://HOST:PORT or unix:/PATH, not '%.64s'", url);
+	if (!url[0] != !c->slurm_rest_token_file[0])
+		return sl_error_field(err, SL_BADPARAM, "/slurm_rest_token_file", "slurm_rest_url and "
+				      "slurm_rest_token_file need each other. Set both, or none.");
+	int rc = check_secret(c->slurm_rest_token_file, "/slurm_rest_token_file", err);
+	if (!rc)
+		rc = check_file(c->worker_tls_certificate, "/worker_tls_certificate", err);
 	return rc ? rc : check_secret(c->worker_tls_key, "/worker_tls_key", err);
 }
 

@@ -159,6 +159,12 @@
 	     "not kept.")
 	TEXT(slurm_bin_dir, "", true,
 	     "Folder of sbatch, squeue and scancel. Empty: those that the PATH of the server has.")
+	TEXT(slurm_rest_url, "", true,
+	     "Address of slurmrestd, which is then asked instead of sbatch, squeue and scancel: http://head:6820, "
+	     "https://head:6820, or unix:/run/slurmrestd.socket. Empty: these programs.")
+	TEXT(slurm_rest_token_file, "", true,
+	     "File with the JSON web token for slurmrestd, as `scontrol token` prints it. It is read for each request, "
+	     "so it may be renewed at any time.")
 	NUMBER(slurm_idle_s, 0, 1e6, "120", "s", true,
 	       "How long a worker stays without any job before its allocation ends.")
 	NUMBER(slurm_interval_s, 1, 3600, "10", "s", true,

@@ -1,5 +1,5 @@
-/* Asks Slurm: sbatch, squeue and scancel as processes, one of each at a time, so that the loop never waits. Their
- * answers become events of allocations. */
+/* Asks Slurm: sbatch, squeue and scancel as processes, one of each at a time, so that the loop never waits; or
+ * slurmrestd (rest.c). Their answers become events of allocations. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,9 +46,9 @@ static void note_answer(struct sl_slurm *s)
 	s->interval_s = s->d->config.slurm_interval_s;
 }
 
-static void note_silence(struct sl_slurm *s, const char *program, const struct sl_child_result *r)
+static void note_silence(struct sl_slurm *s, const char *why)
 {
-	sl_child_problem(r, program, s->no_answer, sizeof s->no_answer);
+	snprintf(s->no_answer, sizeof s->no_answer, "%s", why);
 	if (!s->silent_s) {
 		s->silent_s = (int64_t)(sl_time_now_ms() / 1000);
 		sl_log_warning("slurm", "Slurm does not answer; running workers go on, and new allocations wait: %s",
@@ -60,30 +60,36 @@ static void note_silence(struct sl_slurm *s, const char *program, const struct s
 
 /* ---- sbatch ---------------------------------------------------------------------------------- */
 
-static void on_submitted(void *arg, const struct sl_child_result *r)
+void sl__slurm_submitted(struct sl_slurm *s, enum sl__verdict verdict, uint64_t id, const char *why)
 {
-	struct sl_slurm *s = arg;
 	struct sl__allocation *a = s->submitted;
 	s->sbatch = NULL;
 	s->submitted = NULL;
 	a->settled_ms = uv_now(s->d->loop);
 	sodium_memzero(a->token, sizeof a->token);
-	uint64_t id = sl_child_succeeded(r) ? strtoull(r->out, NULL, 10) : 0;
-	if (id) {
+	if (verdict == SL__GRANTED) {
 		a->id = id;
 		note_answer(s);
 		sl_log_info("slurm", "%s is job %llu of Slurm, for job %s", a->name, (unsigned long long)id, a->need.job);
 		sl__allocation_event(a, SL_ALLOCATION_ON_SUBMITTED);
-	} else if (is_no_answer(r)) {
-		note_silence(s, "sbatch", r);
+	} else if (verdict == SL__NO_ANSWER) {
+		note_silence(s, why);
 		sl__slurm_back_off(s);
 		sl__allocation_event(a, SL_ALLOCATION_ON_NO_ANSWER);
 	} else {
-		sl_child_problem(r, "sbatch", s->problem, sizeof s->problem);
+		snprintf(s->problem, sizeof s->problem, "%s", why);
 		sl_log_warning("slurm", "an allocation for job %s is refused: %s", a->need.job, s->problem);
 		sl_metric_add(s->metric_refused, 1);
 		sl__allocation_event(a, SL_ALLOCATION_ON_REFUSED);
 	}
+}
+
+static void on_submitted(void *arg, const struct sl_child_result *r)
+{
+	char why[300];
+	uint64_t id = sl_child_succeeded(r) ? strtoull(r->out, NULL, 10) : 0;
+	sl__slurm_submitted(arg, id ? SL__GRANTED : is_no_answer(r) ? SL__NO_ANSWER : SL__REFUSED, id,
+			    sl_child_problem(r, "sbatch", why, sizeof why));
 }
 
 static bool fail(struct sl_slurm *s, struct sl__allocation *a, const char *why)
@@ -94,9 +100,21 @@ static bool fail(struct sl_slurm *s, struct sl__allocation *a, const char *why)
 	return false;
 }
 
+static bool run_sbatch(struct sl_slurm *s, const struct sl__arguments *arguments, const char *script)
+{
+	char token[SL_SECRET_BYTES + 32];
+	snprintf(token, sizeof token, "SPACELAND_WORKER_TOKEN=%s", s->submitted->token);
+	const char *const environment[] = {token, NULL};
+	const struct sl_child_spec spec = {.argv = (const char *const *)arguments->argv, .environment = environment,
+					   .input = script, .most_bytes = TEXT_MOST, .limit_ms = LIMIT_MS};
+	s->sbatch = sl_child_run(s->d->loop, &spec, on_submitted, s);
+	sodium_memzero(token, sizeof token);
+	return s->sbatch;
+}
+
 void sl__slurm_submit(struct sl_slurm *s, struct sl__allocation *a)
 {
-	char place[SL_REMOTE_PLACE_BYTES], pin[SL_REMOTE_PIN_BYTES], own[4096], token[SL_SECRET_BYTES + 32];
+	char place[SL_REMOTE_PLACE_BYTES], pin[SL_REMOTE_PIN_BYTES], own[4096];
 	struct sl_error err;
 	struct sl__arguments arguments;
 	ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
@@ -113,21 +131,17 @@ void sl__slurm_submit(struct sl_slurm *s, struct sl__allocation *a)
 		fail(s, a, "sbatch has too many arguments, or there is no memory for them");
 		return;
 	}
-	snprintf(token, sizeof token, "SPACELAND_WORKER_TOKEN=%s", a->token);
-	char *text = sl__script_text(&script);
-	const char *const environment[] = {token, NULL};
-	const struct sl_child_spec spec = {.argv = (const char *const *)arguments.argv, .environment = environment,
-					   .input = text, .most_bytes = TEXT_MOST, .limit_ms = LIMIT_MS};
+	char *text = sl__script_text(&script), why[300] = "there is no memory for sbatch";
 	s->submitted = a;
-	s->sbatch = text ? sl_child_run(s->d->loop, &spec, on_submitted, s) : NULL;
-	sodium_memzero(token, sizeof token);
+	bool runs = text && (sl__rest_used(s) ? sl__rest_submit(s, &arguments, text, a->token, why, sizeof why) :
+						run_sbatch(s, &arguments, text));
 	free(text);
 	sl__arguments_finish(&arguments);
-	if (s->sbatch) {
+	if (runs) {
 		sl_metric_add(s->metric_requests, 1);
 	} else {
 		s->submitted = NULL;
-		fail(s, a, "there is no memory for sbatch");
+		fail(s, a, why);
 	}
 }
 
@@ -215,47 +229,62 @@ static void read_listing(struct sl_slurm *s, const char *text)
 			give_up_stuck(a);
 }
 
+void sl__slurm_listed(struct sl_slurm *s, const char *lines, const char *why)
+{
+	s->listed_ms = uv_now(s->d->loop);
+	if (why)
+		note_silence(s, why);
+	else
+		note_answer(s);
+	if (lines)
+		read_listing(s, lines);
+	sl__slurm_cancel_now(s);
+}
+
 static void on_listed(void *arg, const struct sl_child_result *r)
 {
 	struct sl_slurm *s = arg;
+	char why[300];
+	bool good = sl_child_succeeded(r);
 	s->squeue = NULL;
-	s->listed_ms = uv_now(s->d->loop);
-	if (sl_child_succeeded(r)) {
-		note_answer(s);
-		read_listing(s, r->out);
-	} else {
-		note_silence(s, "squeue", r);
-	}
-	sl__slurm_cancel_now(s);
+	sl__slurm_listed(s, good ? r->out : NULL, good ? NULL : sl_child_problem(r, "squeue", why, sizeof why));
 }
 
 void sl__slurm_list(struct sl_slurm *s)
 {
-	char path[4200], user[32];
-	if (s->squeue)
+	if (s->squeue || s->reading)
 		return;
+	s->begun_ms = s->listed_ms = uv_now(s->d->loop);
+	sl_metric_add(s->metric_queries, 1);
+	if (sl__rest_used(s)) {
+		sl__rest_list(s);
+		return;
+	}
+	char path[4200], user[32];
 	snprintf(user, sizeof user, "--user=%u", (unsigned)getuid());
 	const char *const argv[] = {sl__script_path(&s->d->config, "squeue", path, sizeof path), "--noheader", user,
 				    "--states=all", "--format=" SL_SQUEUE_FORMAT, NULL};
 	const char *const environment[] = {SL_SQUEUE_TIMES, NULL};
 	const struct sl_child_spec spec = {.argv = argv, .environment = environment, .most_bytes = LISTING_MOST,
 					   .limit_ms = LIMIT_MS};
-	s->begun_ms = s->listed_ms = uv_now(s->d->loop);
 	s->squeue = sl_child_run(s->d->loop, &spec, on_listed, s);
-	sl_metric_add(s->metric_queries, 1);
 }
 
 /* ---- scancel ---------------------------------------------------------------------------------- */
 
 /* If it fails, the next listing has the allocation still, and it is cancelled again. */
+void sl__slurm_cancelled(struct sl_slurm *s, const char *why)
+{
+	s->scancel = NULL;
+	if (why)
+		sl_log_warning("slurm", "scancel: %s", why);
+	sl__slurm_cancel_now(s);
+}
+
 static void on_cancelled(void *arg, const struct sl_child_result *r)
 {
-	struct sl_slurm *s = arg;
 	char why[300];
-	s->scancel = NULL;
-	if (!sl_child_succeeded(r))
-		sl_log_warning("slurm", "scancel: %s", sl_child_problem(r, "scancel", why, sizeof why));
-	sl__slurm_cancel_now(s);
+	sl__slurm_cancelled(arg, sl_child_succeeded(r) ? NULL : sl_child_problem(r, "scancel", why, sizeof why));
 }
 
 void sl__slurm_cancel(struct sl_slurm *s, uint64_t id)
@@ -263,24 +292,28 @@ void sl__slurm_cancel(struct sl_slurm *s, uint64_t id)
 	for (int i = 0; i < s->cancels; i++)
 		if (s->cancel[i] == id)
 			return;
-	if (id && s->cancels < (int)(sizeof s->cancel / sizeof *s->cancel))
+	if (id && s->cancels < SL__CANCELS)
 		s->cancel[s->cancels++] = id;
 }
 
 void sl__slurm_cancel_now(struct sl_slurm *s)
 {
-	enum { MOST = sizeof s->cancel / sizeof *s->cancel };
-	char path[4200], ids[MOST][24];
-	const char *argv[MOST + 2];
-	if (s->scancel || !s->cancels || s->closing)
+	char path[4200], ids[SL__CANCELS][24];
+	const char *argv[SL__CANCELS + 2];
+	int count = s->cancels;
+	if (s->scancel || !count || s->closing)
 		return;
+	s->cancels = 0;
+	if (sl__rest_used(s)) {
+		sl__rest_cancel(s, s->cancel, count);
+		return;
+	}
 	argv[0] = sl__script_path(&s->d->config, "scancel", path, sizeof path);
-	for (int i = 0; i < s->cancels; i++) {
+	for (int i = 0; i < count; i++) {
 		snprintf(ids[i], sizeof ids[i], "%llu", (unsigned long long)s->cancel[i]);
 		argv[i + 1] = ids[i];
 	}
-	argv[s->cancels + 1] = NULL;
-	s->cancels = 0;
+	argv[count + 1] = NULL;
 	const struct sl_child_spec spec = {.argv = argv, .most_bytes = TEXT_MOST, .limit_ms = LIMIT_MS};
 	s->scancel = sl_child_run(s->d->loop, &spec, on_cancelled, s);
 }

@@ -99,7 +99,9 @@ void sl_slurm_why(const struct sl_slurm *s, const char *job, char *text, size_t 
 			 (unsigned long long)a->id);
 		break;
 	default:
-		snprintf(text, bytes, "All workers in Slurm's allocations are full, or their devices are not open.");
+		snprintf(text, bytes, "All workers in Slurm's allocations are full, or their devices are not open%s%.200s.",
+			 s->silent_s ? "; slurmctld does not answer: " : s->problem[0] ? "; there is no further allocation: " : "",
+			 s->silent_s ? s->no_answer : s->problem);
 		break;
 	}
 }
@@ -118,6 +120,17 @@ bool sl_slurm_facts(const struct sl_slurm *s, const struct sl_server_device *d, 
 }
 
 /* ---- metrics -------------------------------------------------------------------------------------- */
+
+static void collect(void *slurm)
+{
+	const struct sl_slurm *s = slurm;
+	int count[SL_ALLOCATION_STAGES] = {0};
+	SL_LIST_EACH(const struct sl__allocation, a, &s->allocations, link)
+		count[a->stage]++;
+	for (int i = 0; i < SL_ALLOCATION_ENDED; i++)
+		sl_metric_set(s->metric_stage[i], count[i]);
+	sl_metric_set(s->metric_answers, s->silent_s ? 0 : 1);
+}
 
 void sl__slurm_register(struct sl_slurm *s)
 {
@@ -140,16 +153,5 @@ void sl__slurm_register(struct sl_slurm *s)
 					  "Time of all workers in allocations.");
 	s->metric_idle_s = sl_metrics_register(m, SL_COUNTER, "spaceland_slurm_idle_seconds_total", NULL,
 					       "The part of this time without any job.");
-	sl_metrics_on_collect(m, sl__slurm_collect, s);
-}
-
-void sl__slurm_collect(void *slurm)
-{
-	const struct sl_slurm *s = slurm;
-	int count[SL_ALLOCATION_STAGES] = {0};
-	SL_LIST_EACH(const struct sl__allocation, a, &s->allocations, link)
-		count[a->stage]++;
-	for (int i = 0; i < SL_ALLOCATION_ENDED; i++)
-		sl_metric_set(s->metric_stage[i], count[i]);
-	sl_metric_set(s->metric_answers, s->silent_s ? 0 : 1);
+	sl_metrics_on_collect(m, collect, s);
 }

@@ -294,7 +294,8 @@ static void look(struct sl_slurm *s)
 	int want = drains ? 0 : wanted(s, large, small);
 	SL_LIST_EACH(const struct sl__allocation, a, &s->allocations, link)
 		there += is_there(a);
-	bool quiet = s->sbatch || uv_now(s->d->loop) < s->again_ms || (s->silent_s && !s->answers);
+	bool quiet = s->sbatch || (sl__rest_used(s) && !s->rest[0]) || uv_now(s->d->loop) < s->again_ms ||
+		     (s->silent_s && !s->answers);
 	if (count && want > there && !quiet) {
 		const struct sl_slurm_need need = next_need(s, needs, count);
 		request(s, &need);
@@ -369,8 +370,9 @@ void sl_slurm_reload(struct sl_slurm *s)
 		return;
 	s->failures = 0;
 	s->again_ms = 0;
-	s->problem[0] = 0;
+	s->problem[0] = s->rest[0] = 0;
 	s->interval_s = s->d->config.slurm_interval_s;
+	s->listed_ms = 0;  /* now */
 	sl_slurm_look(s);
 }
 
@@ -430,7 +432,7 @@ int sl_slurm_create(struct sl_slurm **out, struct sl_daemon *d, const struct sl_
 
 void sl__slurm_closed(struct sl_slurm *s)
 {
-	if (s->closing && !s->handles && !s->writing)
+	if (s->closing && !s->handles && !s->writing && !s->reading)
 		s->closed(s->closed_arg);
 }
 

@@ -12,6 +12,7 @@
 #define SL__SERVER_BYTES 9        /* of the server's own name, with the 0 */
 #define SL__PREFIX "spaceland-"
 #define SL__ARGUMENTS 64
+#define SL__CANCELS 64            /* allocations that are cancelled at once */
 #define SL__NOTICE_S 60           /* Slurm sends SIGTERM so long before it ends a worker */
 
 struct sl__allocation {
@@ -50,7 +51,7 @@ struct sl_slurm {
 	uv_timer_t tick;
 	uv_check_t look;                  /* once, after this turn's events */
 	bool closing;
-	/* ask.c: one process of each kind at a time */
+	/* ask.c: one process of each kind at a time; by rest.c, they are curl */
 	struct sl_child *sbatch, *squeue, *scancel;
 	struct sl__allocation *submitted; /* by sbatch */
 	uint64_t listed_ms, begun_ms;     /* loop time of the last listing, and when it began */
@@ -62,10 +63,13 @@ struct sl_slurm {
 	uint64_t surplus_ms;              /* loop time since when there are more than are wanted; 0: there are not */
 	char problem[300];                /* why the last request came to nothing; "" */
 	char no_answer[300];              /* what squeue or sbatch said when slurmctld did not answer */
-	uint64_t cancel[64];              /* Slurm's ids to cancel */
+	uint64_t cancel[SL__CANCELS];              /* Slurm's ids to cancel */
 	int cancels;
 	/* book.c */
 	bool changed, writing;
+	/* rest.c */
+	char rest[16];                    /* the version that slurmrestd offers, "v0.0.38"; "": not known yet */
+	bool reading;                     /* its listing, on the pool */
 	uint64_t booked_ms;               /* loop time of the last writing of what was charged */
 	void (*closed)(void *arg);
 	void *closed_arg;
@@ -99,6 +103,13 @@ void sl__slurm_cancel(struct sl_slurm *s, uint64_t id);   /* soon; 0: nothing */
 void sl__slurm_cancel_now(struct sl_slurm *s);            /* those that wait for it */
 void sl__slurm_ask_no_more(struct sl_slurm *s);
 
+/* What came of it, by either way. why: NULL, or an error. */
+enum sl__verdict { SL__GRANTED, SL__REFUSED, SL__NO_ANSWER };
+void sl__slurm_submitted(struct sl_slurm *s, enum sl__verdict verdict, uint64_t id, const char *why);
+/* Both NULL: there is an answer, but no listing. */
+void sl__slurm_listed(struct sl_slurm *s, const char *lines, const char *why);
+void sl__slurm_cancelled(struct sl_slurm *s, const char *why);
+
 /* ---- script.c: what sbatch gets. Pure. ---- */
 
 struct sl__script {
@@ -124,6 +135,17 @@ int sl__script_gpus(const char *gres);
 /* Path of a program of Slurm. */
 char *sl__script_path(const struct sl_config *c, const char *program, char *out, size_t bytes);
 
+/* ---- rest.c: slurmrestd instead of sbatch, squeue and scancel ---- */
+
+bool sl__rest_used(const struct sl_slurm *s);
+/* Its version, if that is not known yet; else the queue. */
+void sl__rest_list(struct sl_slurm *s);
+bool sl__rest_submit(struct sl_slurm *s, const struct sl__arguments *arguments, const char *script, const char *token,
+		     char *why, size_t bytes);
+void sl__rest_cancel(struct sl_slurm *s, const uint64_t *ids, int count);
+/* What it gets for arguments of sbatch, with the worker's token: JSON, malloc'd; NULL: no memory. */
+char *sl__rest_description(const struct sl__arguments *arguments, const char *script, const char *token);
+
 /* ---- book.c: STATE_DIR/slurm.json ---- */
 
 /* Reads the allocations; without a file, invents the server's name. */
@@ -134,6 +156,5 @@ void sl__book_write(struct sl_slurm *s);
 /* ---- shown.c ---- */
 
 void sl__slurm_register(struct sl_slurm *s);
-void sl__slurm_collect(void *slurm);
 
 #endif

@@ -15,10 +15,12 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol")
 DATABASE_PROGRAMS = ("mariadbd", "slurmdbd", "sacct", "sacctmgr")
+REST_PROGRAMS = ("slurmrestd", "curl")
 SQL = pathlib.Path("/usr/share/mysql")
 PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
@@ -61,6 +63,11 @@ PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10
 """
 
 
+# slurmrestd
+JWT = """\
+AuthAltTypes=auth/jwt
+AuthAltParameters=jwt_key={folder}/jwt.key
+"""
 DBD_CONFIG = """\
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge/socket
@@ -99,24 +106,33 @@ def is_open(port):
         return s.connect_ex(("127.0.0.1", port)) == 0
 
 
+def missing_for_rest():
+    plugin = any(pathlib.Path("/usr/lib").glob("*/slurm*/auth_jwt.so"))
+    return missing(REST_PROGRAMS) + ([] if plugin else ["slurm-wlm-jwt-plugin"])
+
+
 class Cluster:
     def __init__(self, folder, nodes=2, cpus=4, memory_mib=8000, database=False):
         self.folder = pathlib.Path(folder).resolve()
         self.nodes = [f"n{i + 1}" for i in range(nodes)]
-        self.ports = free_ports(nodes + 3)
+        self.ports = free_ports(nodes + 4)
         self.database = database
+        self.rest_folder = None
         self.processes = {}
         self.user = getpass.getuser()
         self.environment = {**os.environ, "PATH": PATH, "SLURM_CONF": str(self.folder / "slurm.conf")}
         lines = "\n".join(f"NodeName={n} NodeHostname=localhost NodeAddr=127.0.0.1 Port={p} CPUs={cpus} "
                           f"RealMemory={memory_mib} Gres=gpu:2" for n, p in zip(self.nodes, self.ports[1:]))
-        self.dbd_port, self.sql_port = self.ports[-2:]
+        self.dbd_port, self.sql_port, self.rest_port = self.ports[-3:]
+        self.has_rest = not missing_for_rest()
         accounting = f"""AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=localhost
 AccountingStoragePort={self.dbd_port}
 AccountingStoragePass={self.folder}/munge/socket
 AccountingStorageTRES=gres/gpu""" if database else "AccountingStorageType=accounting_storage/none"
         self.config = CONFIG.format(user=self.user, folder=self.folder, control=self.ports[0], nodes=lines, accounting=accounting)
+        if self.has_rest:
+            self.config += JWT.format(folder=self.folder)
 
     # ---- its processes: "munged", "slurmctld", and the nodes "n1", "n2" ----
 
@@ -130,6 +146,9 @@ AccountingStorageTRES=gres/gpu""" if database else "AccountingStorageType=accoun
                     f"--socket={self.folder}/sql.socket", f"--pid-file={self.folder}/sql.pid", "--innodb-flush-log-at-trx-commit=0"]
         if name == "slurmdbd":
             return ["slurmdbd", "-D"]
+        if name == "slurmrestd":
+            other = ["-u", "nobody", "-g", "nogroup"] if os.getuid() == 0 else []  # it refuses to run as root
+            return ["slurmrestd", *other, "-s", "openapi/v0.0.38", "-a", "rest_auth/jwt", f"127.0.0.1:{self.rest_port}"]
         if name == "slurmctld":
             return ["slurmctld", "-D", "-i"]
         return ["slurmd", "-D", "-N", name]
@@ -159,7 +178,8 @@ AccountingStorageTRES=gres/gpu""" if database else "AccountingStorageType=accoun
         if running and running.poll() is None:
             return
         with open(self.folder / f"{name}.out", "ab") as out:
-            self.processes[name] = subprocess.Popen(self._arguments(name), env=self.environment, stdin=subprocess.DEVNULL,
+            environment = self.rest_environment() if name == "slurmrestd" else self.environment
+            self.processes[name] = subprocess.Popen(self._arguments(name), env=environment, stdin=subprocess.DEVNULL,
                                                     stdout=out, stderr=out, start_new_session=True)
 
     def kill(self, name, number=signal.SIGKILL):
@@ -173,9 +193,9 @@ AccountingStorageTRES=gres/gpu""" if database else "AccountingStorageType=accoun
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         os.chmod(self.folder, 0o755)
         os.chmod(self.folder / "munge", 0o700)
-        key = self.folder / "munge" / "key"
-        key.write_bytes(os.urandom(1024))
-        key.chmod(0o600)
+        for key in (self.folder / "munge" / "key", self.folder / "jwt.key"):
+            key.write_bytes(os.urandom(1024))
+            key.chmod(0o600)
         (self.folder / "slurm.conf").write_text(self.config)
         (self.folder / "gres.conf").write_text("".join(
             f"NodeName={n} Name=gpu Count=2 File=/dev/null,/dev/zero\n" for n in self.nodes))
@@ -202,6 +222,8 @@ AccountingStorageTRES=gres/gpu""" if database else "AccountingStorageType=accoun
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        if self.rest_folder:
+            shutil.rmtree(self.rest_folder, ignore_errors=True)
 
     def __enter__(self):
         try:
@@ -212,6 +234,24 @@ AccountingStorageTRES=gres/gpu""" if database else "AccountingStorageType=accoun
 
     def __exit__(self, *_):
         self.stop()
+
+    def rest_environment(self):
+        """Its user may not enter our folder, so it has a copy of slurm.conf."""
+        if not self.rest_folder:
+            self.rest_folder = pathlib.Path(tempfile.mkdtemp(prefix="slurmrestd-"))
+            self.rest_folder.chmod(0o755)
+            shutil.copy(self.folder / "slurm.conf", self.rest_folder)
+        return {**self.environment, "SLURM_CONF": str(self.rest_folder / "slurm.conf"), "SLURM_JWT": "daemon"}
+
+    def begin_rest(self):
+        """slurmrestd; its address."""
+        self.begin("slurmrestd")
+        self.until(lambda: is_open(self.rest_port), 20, "slurmrestd")
+        return f"http://127.0.0.1:{self.rest_port}"
+
+    def token(self, seconds=3600):
+        """A JSON web token, in the form in which `scontrol token` prints it."""
+        return self.run("scontrol", "token", f"lifespan={seconds}")
 
     # ---- commands ----
 

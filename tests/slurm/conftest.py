@@ -64,6 +64,16 @@ def cluster(slurm):
     return slurm
 
 
+def way(cluster, folder):
+    """With SLURM_WAY=rest in the environment, all servers ask slurmrestd."""
+    if os.environ.get("SLURM_WAY") != "rest":
+        return {}
+    token = folder / "slurm.token"
+    token.write_text(cluster.token())
+    token.chmod(0o600)
+    return {"slurm_rest_url": cluster.begin_rest(), "slurm_rest_token_file": str(token)}
+
+
 class Server:
     """A spacelandd whose engine slurm uses the cluster."""
 
@@ -107,7 +117,7 @@ def serve(cluster, tmp_path, request):
     def make(**options):
         folder = tmp_path / f"server{len(made)}"
         folder.mkdir()
-        made.append(Server(folder, **options))
+        made.append(Server(folder, **{**way(cluster, folder), **options}))
         return made[-1].start()
     yield make
     failed = getattr(request.node, "failed", False)

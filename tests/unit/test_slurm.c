@@ -199,6 +199,23 @@ static void accounts_of_projects(void **state)
 	assert_string_equal(out, "");
 }
 
+static void slurmrestd_gets_what_sbatch_gets(void **state)
+{
+	char *argv[] = {"sbatch", "--parsable", "--job-name=x", "--requeue", "--mem=1024M", "--cpus-per-task=2",
+			"--time=10", "--gres=gpu:2", "--signal=B:TERM@60", "--export=PATH", "--comment=it is \"so\"",
+			"--mail-user=a"};
+	struct sl__arguments a = {.count = sizeof argv / sizeof *argv};
+	memcpy(a.argv, argv, sizeof argv);
+	setenv("PATH", "/bin", 1);
+	unsetenv("HOME");
+	char *text = sl__rest_description(&a, "#!/bin/sh\n", "spw_x");
+	assert_string_equal(text, "{\"job\":{\"name\":\"x\",\"requeue\":true,\"memory_per_node\":1024,"
+			    "\"cpus_per_task\":2,\"time_limit\":10,\"gres\":\"gpu:2\",\"comment\":\"it is \\\"so\\\"\","
+			    "\"mail_user\":\"a\",\"environment\":{\"PATH\":\"/bin\",\"SPACELAND_WORKER_TOKEN\":\"spw_x\"}},"
+			    "\"script\":\"#!/bin/sh\\n\"}");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +231,7 @@ int main(void)
 		cmocka_unit_test(sbatch_gets_what_the_options_say),
 		cmocka_unit_test(gpus_of_gres),
 		cmocka_unit_test(accounts_of_projects),
+		cmocka_unit_test(slurmrestd_gets_what_sbatch_gets),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
