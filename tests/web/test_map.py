@@ -86,6 +86,12 @@ def refused(page, call):
     return page.run(f"try {{ {call}; return null; }} catch (e) {{ return e.message; }}")
 
 
+def violations(page):
+    """What axe-core finds on the page."""
+    axe = (ROOT / "clients" / "web" / "node_modules" / "axe-core" / "axe.min.js").read_text()
+    return page.run(f"{axe}; return axe.run(document, {{resultTypes: ['violations']}}).then(r => r.violations.map(v => v.id + ': ' + v.nodes[0].html))")
+
+
 def test_package(package):
     """It has the module, its types and its page, needs no other package, and is small."""
     assert sorted(p.name for p in package.iterdir() if p.suffix != ".html") == ["LICENSE", "README.md", "index.d.ts", "map.js", "package.json"]
@@ -103,6 +109,7 @@ def test_own_arrays(page, elsewhere, shot):
         for theme in ("light", "dark"):
             page.run("window.map.theme = arguments[0]", theme)
             shot(f"{width}-{theme}")
+        assert [v for v in violations(page) if "heading" not in v and "landmark" not in v and "region" not in v] == []   # those are the page's
     page.size(1280, 800)
     page.run("window.map.fit()")
     page.command("POST", "/actions", {"actions": [
@@ -172,6 +179,24 @@ def test_not_followed(page, daemon, api, graph, elsewhere, lab):
     job = api.run(graph, iterations=20)["id"]
     open_example(page, elsewhere, 1, SERVER=daemon.url, JOB=job, LINK="")
     page.see("allowed_origins must name this origin")
+
+
+def test_map_alone(page, lab, shot):
+    """The page that a frame shows, at several widths, light and dark: only the map, as high as the frame, and accessible."""
+    daemon, _, _, job, link = lab
+    try:
+        for width, height, theme in ((1440, 900, "light"), (1024, 700, "dark"), (390, 500, "light")):
+            page.size(width, height)
+            page.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+            page.go("about:blank")
+            page.go(f"{daemon.url}/?embed=1&link={link}#/job/{job}")
+            page.see("of 300")
+            page.wait(lambda: page.pixels()[1] > 500, what="the layout is drawn")
+            assert page.run("return [document.documentElement.scrollHeight, document.querySelector('.stage').clientHeight]") == [height, height]
+            assert violations(page) == []
+            shot(f"{width}-{theme}")
+    finally:
+        page.devtools("Emulation.setEmulatedMedia", features=[])
 
 
 def test_frame(page, elsewhere, lab, daemon, shot):
