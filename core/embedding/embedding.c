@@ -481,6 +481,30 @@ int sl_embedding_save(struct sl_embedding *e, void **out, uint64_t *bytes, struc
 	return 0;
 }
 
+/* Steerable parameters may differ from those of the job, within their ranges. */
+static bool params_fit(const struct sl_params *saved, const struct sl_params *own)
+{
+	return sl_param_same_run(&sl_tsne_table, saved, own) && !sl_param_check(&sl_tsne_table, saved, NULL);
+}
+
+/* A checkpoint may come from a worker that need not be ours: its numbers are used as indices and counts. */
+static bool header_fits(const struct sl_embedding *e, const struct state_header *h)
+{
+	const struct sl__scale_search *s = &h->search;
+	const int32_t flags[] = {h->grows, h->early_grows, s->forced, s->done, s->again};
+	const int32_t counts[] = {h->iteration, h->trace_count, h->best_iteration, h->check_at, h->most};
+	bool fits = h->magic == STATE_MAGIC && h->n == e->affinities->n && h->m == e->affinities->m &&
+		    !strncmp(h->engine, e->engine->name, sizeof h->engine) &&
+		    params_fit(&h->requested, &e->requested) && params_fit(&h->params, &e->params) &&
+		    h->stop >= SL_STOP_NOT_YET && h->stop <= SL_STOP_CONVERGED && s->count >= 0 &&
+		    s->count <= SL__SCALES_MAX && h->seconds >= 0;
+	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+		fits = fits && (flags[i] == 0 || flags[i] == 1);
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+		fits = fits && counts[i] >= 0;
+	return fits;
+}
+
 int sl_embedding_load(struct sl_embedding *e, const void *state, uint64_t bytes, struct sl_error *err)
 {
 	struct state_header h;
@@ -488,11 +512,10 @@ int sl_embedding_load(struct sl_embedding *e, const void *state, uint64_t bytes,
 	if (bytes < sizeof h)
 		return sl_error_set(err, SL_BADDATA, "The checkpoint ends too early.");
 	memcpy(&h, at, sizeof h);
-	if (h.magic != STATE_MAGIC || h.trace_count < 0 || h.n != e->affinities->n || h.m != e->affinities->m ||
-	    strncmp(h.engine, e->engine->name, sizeof h.engine) || h.params.dims != e->params.dims)
+	if (!header_fits(e, &h))
 		return sl_error_set(err, SL_BADDATA, "The checkpoint belongs to another graph, job or engine.");
 	size_t trace_bytes = (size_t)h.trace_count * sizeof *e->trace;
-	if (bytes != sizeof h + trace_bytes + h.device_bytes)
+	if (bytes - sizeof h < trace_bytes || bytes - sizeof h - trace_bytes != h.device_bytes)
 		return sl_error_set(err, SL_BADDATA, "The checkpoint ends too early.");
 	if (e->spectral && !h.device_bytes)
 		return 0;  /* saved before the initial layout was complete; it is computed again */

@@ -197,7 +197,7 @@ static struct sl_embedding *embedding(void *run)
 	return run;
 }
 
-static const struct sl_method_output no_results[] = {{NULL, NULL}};
+static const struct sl_method_output no_results[] = {{NULL, NULL, NULL}};
 
 extern const struct sl_method sl_method_tsne;
 const struct sl_method sl_method_tsne = {

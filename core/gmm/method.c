@@ -484,9 +484,11 @@ static int sample(const void *params, const struct sl_method_array *model, uint3
 }
 
 static const struct sl_method_output results[] = {
-	{"labels", "the most likely component of each node"},
-	{"responsibilities", "the probability of each component for each node"}, {"means", "the means of the components"},
-	{"covariances", "the covariances of the components"}, {"weights", "the weights of the components"}, {NULL, NULL},
+	{"labels", "the most likely component of each node", "in"},
+	{"responsibilities", "the probability of each component for each node", "fnk"},
+	{"means", "the means of the components", "dkd"},
+	{"covariances", "the covariances of the components", "d*"},
+	{"weights", "the weights of the components", "dk"}, {NULL, NULL, NULL},
 };
 static const char *const model_arrays[] = {"means", "covariances", "weights", NULL};
 static const struct sl_method_column columns[] = {

@@ -283,7 +283,8 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 }
 
 static const struct sl_method_output results[] = {
-	{"labels", "the cluster of each node"}, {"centroids", "the centroids, one row per cluster"}, {NULL, NULL},
+	{"labels", "the cluster of each node", "in"}, {"centroids", "the centroids, one row per cluster", "rkd"},
+	{NULL, NULL, NULL},
 };
 
 static bool absolute(const void *params)

@@ -2,6 +2,7 @@
 #include "core/method/method.h"
 
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 const struct sl_method *sl_method_find(const char *name)
@@ -61,6 +62,73 @@ int sl_method_outputs(const struct sl_method_output **out, int most)
 			if (!listed(out, count, o->name))
 				out[count++] = o;
 	return count;
+}
+
+/* ---- forms ------------------------------------------------------------------------------- */
+
+struct sizes {
+	uint32_t n, d, v, k;  /* d, k: 0: not known yet */
+};
+
+/* The size that a letter stands for, or 0: any. The first array with parts tells their number. */
+static bool size_fits(struct sizes *s, char letter, uint32_t size)
+{
+	if (letter == 'k' && !s->k)
+		s->k = size;
+	if (letter == 'd' && !s->d)
+		s->d = size;
+	uint32_t due = letter == 'n' ? s->n : letter == 'd' ? s->d : letter == 'v' ? s->v : s->k;
+	return letter == 't' || (size && size == due);
+}
+
+static bool shape_fits(struct sizes *s, const char *form, const struct sl_method_array *a)
+{
+	int dims = (int)strlen(form + 1);
+	bool fits = true;
+	if (form[1] == '*')
+		return true;
+	for (int i = 0; i < 3; i++)
+		fits = fits && (i < dims ? size_fits(s, form[1 + i], a->shape[i]) : !a->shape[i]);
+	return fits;
+}
+
+static bool type_fits(char letter, enum sl_array_type type)
+{
+	return letter == 'i' ? type == SL_ARRAY_INT32 : letter == 'f' ? type == SL_ARRAY_FLOAT32 :
+	       letter == 'd' ? type == SL_ARRAY_FLOAT64 : type != SL_ARRAY_INT32;
+}
+
+static bool values_fit(const struct sl_method_array *a, int32_t parts)
+{
+	uint64_t count = sl_method_array_bytes(a) / (a->type == SL_ARRAY_FLOAT64 ? 8 : 4);
+	const int32_t *whole = a->data;
+	const float *single = a->data;
+	const double *wide = a->data;
+	bool fit = true;
+	for (uint64_t i = 0; i < count && fit; i++)
+		fit = a->type == SL_ARRAY_INT32 ? whole[i] >= -1 && whole[i] < parts :
+		      a->type == SL_ARRAY_FLOAT32 ? isfinite(single[i]) : isfinite(wide[i]);
+	return fit;
+}
+
+const char *sl_method_result_wrong(const struct sl_method *method, const struct sl_method_result *r, uint32_t n,
+				   uint32_t d, uint32_t v)
+{
+	struct sizes s = {.n = n, .d = d, .v = v};
+	int count = 0;
+	for (const struct sl_method_output *o = method->results; o && o->name; o++, count++) {
+		const struct sl_method_array *a = &r->array[count];
+		if (count >= r->count || strcmp(o->name, a->name))
+			return "an array is missing or out of order";
+		if (o->form && (!type_fits(o->form[0], a->type) || !shape_fits(&s, o->form, a)))
+			return "an array has another type or shape";
+	}
+	if (count != r->count)
+		return "there are more arrays than the method has";
+	for (int i = 0; i < count; i++)
+		if (method->results[i].form && !values_fit(&r->array[i], s.k && s.k < n ? (int32_t)s.k : (int32_t)n))
+			return "an array has values that are no numbers of parts, or not finite";
+	return NULL;
 }
 
 uint64_t sl_method_array_bytes(const struct sl_method_array *a)

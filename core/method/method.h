@@ -135,6 +135,10 @@ uint64_t sl_method_array_bytes(const struct sl_method_array *a);
 struct sl_method_output {
 	const char *name;
 	const char *doc;                /* what it holds: "the cluster of each node" */
+	/* Type and dimensions: 'i' int32, -1 or the number of a part; 'f' float32, 'd' float64, 'r' either, all finite.
+	 * Then a letter for each dimension: n the user's rows, d columns of the input, k parts, v values of a node, t any
+	 * number; '*': any dimensions. NULL: anything. */
+	const char *form;
 };
 
 /* A column of the table of numbers that a method adds to the job's record, for example one row for each number of
@@ -317,6 +321,11 @@ bool sl_method_takes(const struct sl_method *method, enum sl_origin origin);
 bool sl_method_operates(const struct sl_method *method, bool edges);
 /* All names of arrays that methods give, each once: writes up to `most` of them, and returns how many there are. */
 int sl_method_outputs(const struct sl_method_output **out, int most);
+/* What is wrong with the result of a run that has ended: its arrays are those of the method, once each, in its order,
+ * and of their forms. NULL: nothing. n: rows of the user's; d: columns of the input, 0: not known; v: values of a
+ * node. */
+const char *sl_method_result_wrong(const struct sl_method *method, const struct sl_method_result *r, uint32_t n,
+				   uint32_t d, uint32_t v);
 /* The index of the array of this name among the method's results; -1: none. */
 int sl_method_result_index(const struct sl_method *method, const char *name);
 

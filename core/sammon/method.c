@@ -166,7 +166,7 @@ static int layout_of(void *run, struct sl_method_array *out, struct sl_error *er
 	return 0;
 }
 
-static const struct sl_method_output no_results[] = {{NULL, NULL}};
+static const struct sl_method_output no_results[] = {{NULL, NULL, NULL}};
 
 extern const struct sl_method sl_method_sammon;
 const struct sl_method sl_method_sammon = {

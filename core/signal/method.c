@@ -281,8 +281,8 @@ static const char *told(const void *params, bool symmetric)
 }
 
 static const struct sl_method_output results[] = {
-	{"signal", "the values of each node"}, {"snapshots", "the values at the times of its snapshots"},
-	{"times", "the times of the snapshots"}, {NULL, NULL},
+	{"signal", "the values of each node", "fnv"}, {"snapshots", "the values at the times of its snapshots", "ftnv"},
+	{"times", "the times of the snapshots", "ft"}, {NULL, NULL, NULL},
 };
 
 extern const struct sl_method sl_method_signal;

@@ -138,8 +138,9 @@ struct sl_device_job {
 	bool pinned;                       /* its graph stays on the device */
 	char id[SL_ULID_BYTES];            /* for the record of crashes */
 	/* By the job's forecast, for what a worker sends that need not be ours: the most bytes of a checkpoint, and of the
-	 * arrays of its result. */
+	 * arrays of its result; the columns of its points. */
 	uint64_t most_state, most_result;
+	uint32_t input_columns;            /* of the points; 0: not known */
 	struct sl_device_source source;    /* of a job for a worker; taken like init */
 };
 

@@ -233,8 +233,13 @@ static void answered(struct sl_worker_call *call, struct sl_wire_message *m, con
 		lost(x, m ? &told : err);
 		return;
 	}
-	if (!told.code && !(x->found = take_found(x, m)))
-		sl_error_set(&told, SL_BADDATA, "The worker of %s has sent neighbours of another size.", d->id);
+	if (!told.code && !(x->found = take_found(x, m))) {
+		sl_error_set(&told, SL_DEVLOST, "The worker of %s has sent neighbours of another size.", d->id);
+		sl_worker_end(d->port, "it has sent neighbours of another size");
+		sl_worker_call_end(call);
+		lost(x, &told);
+		return;
+	}
 	if (told.code) {
 		give_up(x, &told);
 		return;

@@ -49,6 +49,7 @@ struct session {
 	struct sl_tunnel *tunnel;
 	uint64_t cut_ms;              /* since when it is away; 0: it is not */
 	uint64_t grace_ms;
+	bool drained;                 /* the daemon's port has closed its socket; the reason may be on its way */
 	bool ending;
 	char why[240];
 };
@@ -404,10 +405,16 @@ static void on_cut(void *arg, const char *why)
 	sl__door_tell(x->door, m);
 }
 
-/* The daemon's port has closed its socket. */
+/* The daemon's port has closed its socket. If it has told why, that message is in the mailbox already. */
 static void on_drained(void *arg)
 {
 	struct session *x = arg;
+	x->drained = true;
+	uv_async_send(&x->door->called);
+}
+
+static void end_drained(struct session *x)
+{
 	x->ending = true;
 	sl_tunnel_end(x->tunnel, "{\"reason\":\"The daemon has ended the session.\",\"again\":true}");
 }
@@ -519,6 +526,9 @@ static void on_called(uv_async_t *async)
 		}
 		sl__door_message_free(c);
 	}
+	SL_LIST_EACH(struct session, x, &d->sessions, link)
+		if (x->drained && !x->ending && !d->stopping)
+			end_drained(x);
 }
 
 static void *run(void *arg)

@@ -241,9 +241,9 @@ void sl__port_end(struct sl__port *p, const char *why)
 	if (p->channel.end && !p->ending) {
 		p->ending = true;
 		snprintf(p->why, sizeof p->why, "%.150s", why);
-		sl_wire_close(p->wire);  /* so that what is left to say to it is why */
+		p->channel.end(p->channel.arg, why);  /* before its socket closes, which would end it without this reason */
+		sl_wire_close(p->wire);
 		p->wire = NULL;
-		p->channel.end(p->channel.arg, why);
 	}
 	if (!p->pid)
 		return;
@@ -361,10 +361,10 @@ static void on_message(void *arg, struct sl_wire_message *m)
 static void on_ended(void *arg, const char *why)
 {
 	struct sl__port *p = arg;
-	sl_wire_close(p->wire);
-	p->wire = NULL;
 	if (p->channel.end && strcmp(why, "it has closed the connection"))
 		sl__port_end(p, why);
+	sl_wire_close(p->wire);
+	p->wire = NULL;
 	if (!p->pid)
 		return;
 	if (strcmp(why, "it has closed the connection"))

@@ -21,6 +21,8 @@ struct sl__port_job {
 	bool started;
 	uint32_t nodes;
 	int dims, columns;             /* of its layout, of its values */
+	uint32_t input_columns;
+	int traced, trace_at;          /* points of its trace so far, and the iteration of the last one; -1: none */
 	uint64_t most_state, most_result, most_trace;  /* bytes of a checkpoint, of an array, of a trace */
 	uint64_t told_ms;
 	char *file[2];                 /* stored files that it is computed from; or NULL. Owned */

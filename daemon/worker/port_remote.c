@@ -8,17 +8,62 @@
 
 #include "daemon/worker/fetch.h"
 
+#define SECONDS_MOST 1e12
 #define TRACE_MORE 1000u     /* points of a trace beyond those that the parameters ask for */
 #define FORECAST 2           /* a checkpoint may have so many times the forecast's bytes */
 #define MORE_BYTES (1ull << 20)
 #define PIECES 64            /* of files, being read at a time for one worker */
 
+static bool ends(const struct sl_device_event *e)
+{
+	return e->kind == SL_EVENT_DONE || e->kind == SL_EVENT_CANCELLED || e->kind == SL_EVENT_LEFT;
+}
+
 static bool fits(const struct sl__port_job *job, const struct sl_layout *l)
 {
-	bool finite = true;
-	for (uint64_t i = 0; l && l->y && i < (uint64_t)l->n * (uint64_t)l->dims && finite; i++)
+	if (!l)
+		return true;
+	bool finite = !l->quantised || isfinite(l->extent);
+	for (int i = 0; i < 3; i++)
+		finite = finite && (!l->quantised || isfinite(l->low[i]));
+	for (uint64_t i = 0; l->y && i < (uint64_t)l->n * (uint64_t)l->dims && finite; i++)
 		finite = isfinite(l->y[i]);
-	return !l || (l->n == job->nodes && l->dims == (l->values ? job->columns : job->dims) && (finite || l->values));
+	return l->n == job->nodes && l->dims == (l->values ? job->columns : job->dims) && (finite || l->values) &&
+	       l->iteration >= 0 && l->values == !job->method->layout;
+}
+
+/* Points come in the order of iterations, at finite times; those of PROGRESS follow earlier ones, the start and the end
+ * have all of them, and other events none. */
+static bool trace_fits(struct sl__port_job *job, const struct sl_device_event *e)
+{
+	bool follow = e->kind == SL_EVENT_PROGRESS || e->kind == SL_EVENT_PAUSED;
+	bool whole = e->kind == SL_EVENT_STARTED || ends(e);
+	int count = (follow ? job->traced : 0) + e->trace_count, at = follow ? job->trace_at : -1;
+	if (!e->trace_count || !(follow || whole))
+		return !e->trace_count;
+	for (int i = 0; i < e->trace_count; i++) {
+		const struct sl_trace_point *t = &e->trace[i];
+		if (t->iteration < at || !(t->seconds >= 0 && t->seconds < SECONDS_MOST))
+			return false;
+		at = t->iteration;
+	}
+	job->traced = count;
+	job->trace_at = at;
+	return (uint64_t)count * SL_WIRE_TRACE_BYTES <= job->most_trace;
+}
+
+/* What the end of a job has; a job that was cancelled may have nothing. */
+static const char *end_wrong(const struct sl__port_job *job, const struct sl_device_event *e)
+{
+	const struct sl_method *m = job->method;
+	bool done = e->kind == SL_EVENT_DONE;
+	if (!done && e->kind != SL_EVENT_CANCELLED)
+		return e->result.count ? "it has sent a result before the end" : NULL;
+	if (done && m->layout && !e->layout)
+		return "it has ended a job without its layout";
+	const char *wrong = done || e->result.count ?
+			    sl_method_result_wrong(m, &e->result, job->nodes, job->input_columns, (uint32_t)job->columns) : NULL;
+	return wrong ? "it has sent a result that does not fit its job" : NULL;
 }
 
 const char *sl__port_wrong(struct sl__port *p, struct sl__port_job *job, struct sl_device_event *e)
@@ -37,11 +82,17 @@ const char *sl__port_wrong(struct sl__port *p, struct sl__port_job *job, struct 
 	}
 	if (e->kind == SL_EVENT_STARTED && job->started)
 		return "it has started a job twice";
-	if (e->status.iteration < 0 || !(e->status.seconds >= 0 && e->status.seconds < 1e12) ||
+	if (e->status.iteration < 0 || e->status.iterations < 0 ||
+	    !(e->status.seconds >= 0 && e->status.seconds < SECONDS_MOST) ||
 	    (e->kind == SL_EVENT_DONE && e->status.stop == SL_STOP_NOT_YET))
 		return "it has sent an impossible status";
 	if (!fits(job, e->layout))
 		return "it has sent a layout that does not fit its job";
+	if (!trace_fits(job, e))
+		return "it has sent a trace that does not fit its job";
+	const char *wrong = end_wrong(job, e);
+	if (wrong)
+		return wrong;
 	job->started = job->started || e->kind == SL_EVENT_STARTED;
 	job->told_ms = uv_now(p->loop);
 	e->slice_seconds = e->slice_seconds >= 0 ? fmin(e->slice_seconds, most_s) : 0;
@@ -64,6 +115,8 @@ void sl__port_limit(struct sl__port_job *job, const struct sl_device_job *add)
 	sl__port_limit_trace(job, &add->params);
 	job->most_state = FORECAST * add->most_state + job->most_trace + MORE_BYTES;
 	job->most_result = add->most_result + MORE_BYTES;
+	job->input_columns = add->input_columns;
+	job->trace_at = -1;
 }
 
 uint64_t sl__port_most(void *port, const json_t *head, const char *part)

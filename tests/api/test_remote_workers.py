@@ -1,5 +1,6 @@
 """Workers that dial in from other machines: the same bytes as those of a thread; what their ends, the network's failures, and
 strangers on their port cost."""
+import contextlib
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ import requests
 
 import points
 from devices import upload, wait_for_checkpoints
-from harness import ROOT, Api, free_port, in_time, wait_until
+from harness import BUILD, LIGHT, ROOT, Api, free_port, in_time, wait_until
 from test_points_restart import damage
 from test_workers import jobs_of_all_kinds
 from workers import ACK, DATA, NOTE, Network, Place, Stranger, Worker, remote_devices, wait_for_workers
@@ -513,6 +514,107 @@ def test_a_lie_ends_the_worker(lab, kind, lie):
     assert api.wait(job)["state"] == "done"
 
 
+def kmeans_result(labels=None, shape=(300,), name="labels", kind=1, centroids=None, k=3, arrays=None):
+    """The message of a result of k-means of 300 points in 4 columns, and its parts."""
+    labels = np.zeros(300, "<i4") if labels is None else labels
+    centroids = np.zeros((k, 4), "<f4") if centroids is None else centroids
+    both = [{"name": name, "type": kind, "shape": list(shape)}, {"name": "centroids", "type": 0, "shape": [k, 4]}]
+    return {"result": {"arrays": (both if arrays is None else arrays), "columns": 0, "rows": 0, "note": ""}}, \
+        [("result0", labels.tobytes()), ("result1", centroids.tobytes())]
+
+
+def trace_of(*rows):
+    return ("trace", np.array([list(r) + [0.0] * 13 for r in rows], "<f8").tobytes())
+
+
+HONEST = kmeans_result()
+LIES = [
+    ("done", kmeans_result(np.full(300, 7, "<i4")), "result"), ("done", kmeans_result(np.full(300, -2, "<i4")), "result"),
+    ("done", kmeans_result(np.zeros(299, "<i4"), (299,)), "result"), ("done", kmeans_result(shape=(150, 2)), "result"),
+    ("done", kmeans_result(kind=0), "result"), ("done", kmeans_result(name="centroids"), "result"),
+    ("done", kmeans_result(centroids=np.full((3, 4), np.inf, "<f4")), "result"),
+    ("done", kmeans_result(arrays=[]), "result"), ("done", kmeans_result(np.zeros(4, "<i4"), (4,)), "result"),
+    ("done", kmeans_result(name="../../etc/passwd"), "unknown array"), ("progress", HONEST, "before the end"),
+    ("done", (HONEST[0], [("result0", bytes(1 << 22))]), "too long"),
+    ("done", (HONEST[0], [*HONEST[1], ("result0", bytes(4))]), "wrong part"),
+    ("progress", ({}, [trace_of((5, 0.1), (4, 0.2))]), "trace"), ("progress", ({}, [trace_of((5, -1))]), "trace"),
+    ("progress", ({}, [trace_of((5, np.nan))]), "trace"), ("progress", ({}, [trace_of((-5, 1))]), "trace"),
+    ("progress", ({}, [("trace", bytes(121))]), "trace"), ("progress", ({}, [("trace", bytes(120 << 20))]), "too long"),
+    ("progress", ({}, [("axes", bytes(4))]), "too long"), ("failed", ({}, [trace_of((5, 1))]), "trace"),
+    ("checkpoint_taken", ({}, [("blob", bytes(1 << 26))]), "too long"), ("answer", ({"call": 1}, []), "nobody has asked"),
+    ("answer", ({"call": -1, "share": 0.5}, []), "nobody has asked"), ("answer", ({}, [("index", bytes(4))]), "too long"),
+    ("beat", ({"job": 0}, [("blob", bytes(4))]), "too long"),
+]
+
+
+def test_lies_about_results_end_the_worker(lab):
+    """One after the other about the same job, which an honest worker then ends. No message costs more memory than the job's
+    forecast."""
+    api = lab.daemon(checkpoint_interval_s=0)
+    x = np.random.default_rng(1).normal(size=(300, 4)).astype("<f4")
+    graph = api.upload(points.npy(x), neighbours=0)["id"]
+    job = api.submit(graph, method="kmeans", clusters=3)["id"]
+    for kind, (text, parts), reason in LIES[::4] if LIGHT else LIES:
+        s = lab.stranger(name="../../x\n\"%s")
+        s.open()
+        key = s.next_of("add")["key"]
+        status = {"iteration": 9, "iterations": 300, "seconds": 0.5, "stop": 1}
+        s.message({"kind": "started", "job": key, "status": status})
+        with contextlib.suppress(OSError):
+            s.message({"kind": kind, "job": key, "status": status, **text}, parts)
+        ended = s.until_end()
+        assert ended and reason in ended["reason"], (kind, str(text)[:200], ended)
+    assert lab.d.alive() and lab.d.memory() < 1 << 28
+    lab.worker()
+    assert api.wait(job)["state"] == "done"
+    assert "../../x?" in lab.d.stderr() and '\n"%s' not in lab.d.stderr()
+
+
+def found_of(n, k, index=None, distance=None, axes=None):
+    index = (np.arange(n)[:, None] + 1 + np.arange(k)) % n if index is None else index
+    distance = np.tile(np.arange(k), (n, 1)) if distance is None else distance
+    axes = np.zeros((n, 3)) if axes is None else axes
+    return [("index", index.astype("<u4").tobytes()), ("distance", distance.astype("<f4").tobytes()),
+            ("axes", axes.astype("<f4").tobytes())]
+
+
+@pytest.mark.skipif(not (BUILD / "tests" / "plugin" / "spaceland-cuda.so").exists(), reason="skipped: no test plug-in")
+def test_searches_in_remote_workers(lab, tmp_path):
+    """They search if no device here can; what they find is checked, and a lie leaves the search to the processor."""
+    plugins = str(BUILD / "tests" / "plugin")
+    api = lab.daemon(engine="auto", plugin_dir=plugins)
+    worker = lab.worker(engine="cuda", environment={"SPACELAND_PLUGINS": plugins}, hidden=lab.d.state if hides() else None)
+    wait_for_workers(api)
+    x, _ = points.clusters(n=300, d=8, seed=2)
+    graph = points.found(api, api.upload(points.npy(x), neighbours=12)["id"])
+    assert graph["neighbours"]["method"] == "device" and api.run(graph["id"], iterations=5, perplexity=4)["state"] == "done"
+    worker.terminate()
+    worker.ended()
+    wait_for_workers(api, 0)
+    index = (np.arange(300)[:, None] + 1 + np.arange(12)) % 300
+    wrong = index.copy()
+    wrong[7, 3] = 300
+    own, twice = index.copy(), index.copy()
+    own[7, 0], twice[9, 1] = 7, twice[9, 0]
+    falls, odd = np.tile(np.arange(12.0), (300, 1)), np.full((300, 3), np.nan)
+    falls[4, 5] = 1
+    lies = [found_of(300, 12, wrong), found_of(300, 12, own), found_of(300, 12, twice), found_of(300, 12, distance=falls),
+            found_of(300, 12, axes=odd), found_of(300, 12)[:2]]
+    for i, parts in enumerate(lies[::3] if LIGHT else lies):
+        s = lab.stranger(engine="cuda")
+        s.open()
+        wait_for_workers(api)
+        table = api.upload(points.npy(x * np.float32(i + 2)), neighbours=12)["id"]
+        call = s.next_of("call")
+        assert call["what"] == "find" and call["k"] == 12
+        s.message({"kind": "answer", "call": call["call"], "error": None, "method": "lie", "recall": 7, "seconds": 1e99, "k": 12},
+                  parts)
+        assert "has sent" in s.until_end()["reason"]
+        found = points.found(api, table)["neighbours"]
+        assert (found["state"], found["method"]) == ("ready", "exact")
+        wait_for_workers(api, 0)
+
+
 def test_what_is_not_its_job_has_no_effect(lab):
     """Events of jobs that it does not have, and the end of a job told twice."""
     api = lab.daemon()
@@ -527,10 +629,13 @@ def test_what_is_not_its_job_has_no_effect(lab):
     s.message({"kind": "graph_dropped", "graph": 999999, "adds": 7})
     s.message({"kind": "started", "job": key, "status": {"iteration": 0, "seconds": 0}})
     text, parts = lied(300, 2, np.ones((300, 2), "<f4"))
-    for _ in range(3):
-        s.message({"kind": "done", "job": key, "status": {"iteration": 20, "seconds": 1.5, "stop": 1}, **text}, parts)
+    done = {"kind": "done", "job": key, "status": {"iteration": 20, "seconds": 1.5, "stop": 1}}
+    s.message({**done, **text}, parts)
+    s.message(done)
     assert api.wait(job)["state"] == "done"
     assert api.get("/v1/health/live").status_code == 200 and len(wait_for_workers(api)) == 1
+    s.message({**done, **text}, parts)  # nobody has memory for a layout of no job
+    assert "too long" in s.until_end()["reason"]
 
 
 @pytest.mark.longest

@@ -15,7 +15,7 @@ static const struct sl_param_info list[] = {
 	 .doc = "Rounds, of a millisecond each."},
 };
 static const struct sl_param_table table = {.param = list, .count = 1, .given = -1};
-static const struct sl_method_output none[] = {{NULL, NULL}};
+static const struct sl_method_output none[] = {{NULL, NULL, NULL}};
 
 static int compute(void *run, double ms, bool *ended, struct sl_error *err)
 {

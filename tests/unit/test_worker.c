@@ -398,6 +398,44 @@ static void unusable_events_are_refused(void **state)
 	}
 }
 
+/* Results are compared with the forms that their methods tell. */
+static void results_have_the_form_of_their_method(void **state)
+{
+	const struct sl_method *kmeans = sl_method_find("kmeans");
+	int32_t label[4] = {0, 1, -1, 1};
+	float centroid[6] = {0, 1, 2, 3, 4, 5};
+	const struct sl_method_result right = {.count = 2, .array = {{"labels", SL_ARRAY_INT32, {4}, label},
+								     {"centroids", SL_ARRAY_FLOAT32, {2, 3}, centroid}}};
+	struct sl_method_result r = right;
+	assert_null(sl_method_result_wrong(kmeans, &r, 4, 3, 0));
+	assert_null(sl_method_result_wrong(kmeans, &r, 4, 0, 0));
+	assert_non_null(sl_method_result_wrong(kmeans, &r, 5, 3, 0));
+	assert_non_null(sl_method_result_wrong(kmeans, &r, 4, 2, 0));
+	assert_non_null(sl_method_result_wrong(sl_method_find("gmm"), &r, 4, 3, 0));
+	assert_non_null(sl_method_result_wrong(sl_method_find("tsne"), &r, 4, 3, 0));
+	label[0] = 2;
+	assert_non_null(sl_method_result_wrong(kmeans, &r, 4, 3, 0));
+	label[0] = -2;
+	assert_non_null(sl_method_result_wrong(kmeans, &r, 4, 3, 0));
+	label[0] = 0;
+	centroid[5] = NAN;
+	assert_non_null(sl_method_result_wrong(kmeans, &r, 4, 3, 0));
+	centroid[5] = 5;
+	r.array[1].shape[2] = 1;
+	assert_non_null(sl_method_result_wrong(kmeans, &r, 4, 3, 0));
+	r = right;
+	r.array[0].type = SL_ARRAY_FLOAT32;
+	assert_non_null(sl_method_result_wrong(kmeans, &r, 4, 3, 0));
+	r = right;
+	r.array[0].name = "centroids";
+	assert_non_null(sl_method_result_wrong(kmeans, &r, 4, 3, 0));
+	r = right;
+	r.count = 1;
+	assert_non_null(sl_method_result_wrong(kmeans, &r, 4, 3, 0));
+	r.count = 0;
+	assert_null(sl_method_result_wrong(sl_method_find("tsne"), &r, 4, 3, 0));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -411,6 +449,7 @@ int main(void)
 		cmocka_unit_test(results_and_layouts_arrive),
 		cmocka_unit_test(states_and_errors_arrive),
 		cmocka_unit_test(unusable_events_are_refused),
+		cmocka_unit_test(results_have_the_form_of_their_method),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,6 +104,7 @@ static void send_to_device(struct sl_job *job, const struct sl_device_job *prepa
 	};
 	add.most_state = sl__work_prepared_bytes(&job->record.work, job->record.nodes, 0) +
 			 sl__work_device_bytes(&job->record.work, job->place.engine, job->record.nodes);
+	add.input_columns = job->record.work.origin == SL_OF_EDGES ? 0 : job->record.work.columns;
 	add.most_result = sl__work_disk_bytes(&job->record.work, job->record.nodes);
 	memcpy(add.id, job->record.id, sizeof add.id);
 	snprintf(add.group, sizeof add.group, "%s", job->record.project);
