@@ -3,6 +3,7 @@
 # soak.sh kill|flips|power [COUNT] -- kills, damaged files, power cuts (scripts/campaigns/).
 # soak.sh faults [COUNT [ENGINE [SECONDS]]] -- faults of the device.
 # soak.sh slurm [KILLS [SEED]] -- a job of engine slurm while server, worker, slurmd and slurmctld are killed.
+# soak.sh stops [STOPS] -- SIGTERM amid requests of all kinds and streams.
 # soak.sh year [STEPS] -- what a lab's year asks of a server, and a table of promises (scripts/campaigns/year.py).
 # soak.sh steady [MINUTES] -- ten users, without kills: does anything grow?
 # soak.sh shares [MINUTES] -- ten users, one of whom submits 1,000 large jobs.
@@ -23,7 +24,7 @@ if [ "${1:-}" = slurm ]; then
 	exec "$python" -m pytest -q -s tests/slurm/test_faults.py -k kills
 fi
 case ${1:-} in
-kill | flips | power | shares | faults | year)
+kill | flips | power | shares | stops | faults | year)
 	campaign=$1
 	shift
 	exec "$python" "scripts/campaigns/$campaign.py" "$@"
