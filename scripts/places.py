@@ -49,7 +49,7 @@ void sl_route_greeting(struct sl_request *r)
 	sl_reply_json(r, 200, json_pack("{s:s}", "greeting", "good morning"));
 }
 '''),
-        ("daemon/routes/server/meson.build", "'devices.c', ", "'greeting.c', "),
+        ("daemon/routes/server/meson.build", "'backups.c', ", "'greeting.c', "),
         ("daemon/routes/routes.h", '	  "metric_p name name_column neighbours pca recall source target transpose values weight") \\\n',
          '	X("GET", "/v1/greeting", greeting, OPEN, SL_BODY_NONE, NULL) \\\n'),
         ("proto/openapi.yaml", "paths:\n", '''  /v1/greeting:

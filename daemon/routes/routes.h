@@ -36,7 +36,7 @@
 	X("PATCH", "/v1/graphs/{graph}", graph_patch, CHANGE, SL_BODY_JSON, NULL) \
 	X("GET", "/v1/graphs/{graph}/columns", graph_columns, READ, SL_BODY_NONE, NULL) \
 	X("PUT", "/v1/graphs/{graph}/columns", graph_columns_put, CHANGE, SL_BODY_UPLOAD, "column kind") \
-	X("DELETE", "/v1/graphs/{graph}/columns/{column}", graph_values_delete, CHANGE, SL_BODY_NONE, NULL) \
+	X("DELETE", "/v1/graphs/{graph}/columns/{column}", graph_column_delete, CHANGE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/graphs/{graph}/columns/{column}", graph_values_get, READ, SL_BODY_NONE, "count from") \
 	X("PUT", "/v1/graphs/{graph}/columns/{column}", graph_values_put, CHANGE, SL_BODY_UPLOAD, "column kind") \
 	X("GET", "/v1/graphs/{graph}/columns/{column}/images/{node}", graph_image, READ, SL_BODY_NONE, NULL) \
@@ -145,7 +145,7 @@
 SL_ROUTES(SL__DECLARE)
 #undef SL__DECLARE
 
-/* graphs/get.c: the graph of {graph} in the path: an id, a name, or the beginning of an id. NULL: the request has been
+/* graphs/graph.c: the graph of {graph} in the path: an id, a name, or the beginning of an id. NULL: the request has been
  * answered with an error. */
 struct sl_graph_record;
 const struct sl_graph_record *sl__graph_of_request(struct sl_request *r);
@@ -161,7 +161,7 @@ int sl__read_search(const struct sl_request *r, struct sl_nodes_query *q, struct
 #define SL__STREAM_BYTES 512
 const char *sl__stream_endpoint(const struct sl_request *r, char out[SL__STREAM_BYTES]);
 
-/* jobs/post.c: calls act() with the request's body; act() replies. If the server is shutting down, replies with
+/* jobs/job.c: calls act() with the request's body; act() replies. If the server is shutting down, replies with
  * that. */
 void sl__posted(struct sl_request *r, void (*act)(struct sl_daemon *d, struct sl_request *r, const json_t *body));
 

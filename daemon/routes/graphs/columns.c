@@ -53,13 +53,6 @@ void sl_route_graph_values_get(struct sl_request *r)
 			       .binary = wants_bytes(r)}, r);
 }
 
-void sl_route_graph_values_delete(struct sl_request *r)
-{
-	const struct sl_graph_record *g = sl__graph_of_request(r);
-	if (g)
-		sl_nodes_delete_column(sl_request_daemon(r)->graphs, g->id, sl_request_path(r, "column"), r);
-}
-
 void sl_route_graph_image(struct sl_request *r)
 {
 	const struct sl_graph_record *g = sl__graph_of_request(r);

@@ -1,5 +1,5 @@
 /* /v1/retention: how long ended jobs are kept, how large the state folder may be, and the confirmation of options that
- * delete more. */
+ * delete more. POST /v1/collection. */
 #include "daemon/collect/collect.h"
 #include "daemon/config/daemon.h"
 #include "daemon/jobs/jobs.h"
@@ -39,3 +39,16 @@ static json_t *record(const struct sl_recorded *w)
 }
 
 SL_RECORDED_ROUTE(sl_route_retention_post, 200, "retention", true, confirm, record)
+
+static void collect(struct sl_daemon *d, struct sl_request *r, const json_t *body)
+{
+	if (d->collect)
+		sl_collect_now(d->collect, r, body);
+	else
+		sl_reply_status(r, 503, "the server is being stopped");
+}
+
+void sl_route_collection_post(struct sl_request *r)
+{
+	sl__posted(r, collect);
+}

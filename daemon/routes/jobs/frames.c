@@ -1,8 +1,11 @@
-/* GET /v1/jobs/{id}/frame and /frames: the layout while it forms, or the values of a signal while they change. */
+/* GET /v1/jobs/{id}/frame and /frames: the layout while it forms, or the values of a signal while they change. GET
+ * /v1/events, /v1/jobs/{id}/events: server-sent events. */
 #include <string.h>
 
+#include "daemon/config/daemon.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
+#include "daemon/stream/events.h"
 #include "daemon/stream/watch.h"
 
 static int read_form(const struct sl_request *r, struct sl_frame_form *form, struct sl_error *err)
@@ -50,4 +53,15 @@ void sl_route_job_frames(struct sl_request *r)
 		sl_reply_error(r, &err);
 	else
 		sl_watch_stream(sl_job_watch(job), r, form);
+}
+
+void sl_route_events(struct sl_request *r)
+{
+	sl_events_follow(sl_request_daemon(r)->events, r);
+}
+
+void sl_route_job_events(struct sl_request *r)
+{
+	if (sl_job_of_request(r))
+		sl_events_follow_job(sl_request_daemon(r)->events, r, sl_request_path(r, "id"));
 }

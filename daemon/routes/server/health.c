@@ -1,10 +1,9 @@
-/* GET /v1/health/ready, and the same for metrics. */
-#include "daemon/routes/server/health.h"
-
+/* GET /v1/health/live and /v1/health/ready, and the same for metrics. */
 #include <sys/statvfs.h>
 
 #include "daemon/config/daemon.h"
 #include "daemon/routes/routes.h"
+#include "daemon/routes/server/health.h"
 #include "daemon/store/db.h"
 #include "daemon/upkeep/maintenance.h"
 
@@ -61,4 +60,10 @@ void sl_route_health_ready(struct sl_request *r)
 		sl_reply_status(r, 503, "%s", err.detail);
 	else
 		sl_reply_problem(r, code, "%s", err.detail);
+}
+
+/* GET /v1/health/live: a reply shows that the loop runs. */
+void sl_route_health_live(struct sl_request *r)
+{
+	sl_reply_json(r, 200, json_pack("{s:s}", "status", "live"));
 }

@@ -1,4 +1,5 @@
-/* POST /v1/jobs and /v1/jobs/dry-run */
+/* POST /v1/jobs and /v1/jobs/dry-run; GET, PATCH, DELETE /v1/jobs/{id}: DELETE cancels a job that has not ended, and
+ * deletes one that has. */
 #include "daemon/config/daemon.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
@@ -36,4 +37,30 @@ void sl_route_jobs_dry_run(struct sl_request *r)
 	else
 		sl_job_estimate(sl_request_daemon(r)->jobs, r, body);
 	json_decref(body);
+}
+
+void sl_route_job_get(struct sl_request *r)
+{
+	struct sl_job *job = sl_job_of_request(r);
+	if (job)
+		sl_reply_json(r, 200, sl_job_json(job));
+}
+
+void sl_route_job_patch(struct sl_request *r)
+{
+	struct sl_job *job = sl_job_of_request(r);
+	struct sl_error err;
+	json_t *body = NULL;
+	if (job && sl_request_json(r, &body, &err))
+		sl_reply_error(r, &err);
+	else if (job)
+		sl_job_change(job, r, body);
+	json_decref(body);
+}
+
+void sl_route_job_delete(struct sl_request *r)
+{
+	struct sl_job *job = sl_job_of_request(r);
+	if (job)
+		sl_job_end_or_delete(job, r);
 }
