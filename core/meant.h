@@ -1,10 +1,31 @@
-/* meant.h -- "did you mean": finds the known word that is nearest to a mistyped one. */
+/* meant.h -- words of lists: whether a list has one, and "did you mean", the known word that is nearest to a mistyped
+ * one. Any thread. */
 #ifndef SL_MEANT_H
 #define SL_MEANT_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The index of the word among the first `count` ones of a list, which may end before by a NULL. -1: it is not among
+ * them, or is NULL. */
+static inline int sl_word_index(const char *const *list, int count, const char *word)
+{
+	for (int i = 0; word && i < count && list[i]; i++)
+		if (!strcmp(list[i], word))
+			return i;
+	return -1;
+}
+
+/* True if a list that ends by a NULL has the word. */
+static inline bool sl_word_in(const char *const *list, const char *word)
+{
+	return sl_word_index(list, INT_MAX, word) >= 0;
+}
 
 struct sl_meant {
 	const char *word;  /* as typed; borrowed */

@@ -7,4 +7,8 @@
 
 void sl_sort(uint64_t *x, uint32_t n);
 
+/* For qsort(): ascending. */
+int sl_by_double(const void *a, const void *b);
+int sl_by_float(const void *a, const void *b);
+
 #endif

@@ -23,7 +23,7 @@ import re
 import sys
 
 MOST = {"writers": 1, "recorders": 0, "branches": 0, "microhttpd": 1, "knots": 0, "knotted": 0, "unopened": 0,
-        "uncalled": 38}
+        "uncalled": 29}
 GOAL = {"writers": 1, "recorders": 0, "branches": 0, "microhttpd": 1, "knots": 0, "knotted": 0, "unopened": 0,
         "uncalled": 0}
 FILES_MOST = 4

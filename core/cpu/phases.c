@@ -4,6 +4,7 @@
  * so that it moves no point. It changes velocities and gains, which are restored afterwards. */
 #include "core/cpu/cpu.h"
 #include "core/graph/affinities.h"
+#include "core/sort.h"
 
 #include <math.h>
 #include <omp.h>
@@ -17,12 +18,6 @@
 #define COPY_BYTES (256ull << 20)
 
 enum part { ATTRACTION, SPREAD, CONVOLVE, READ_BACK, CUTOFF_PAIRS, ALL_PAIRS, BUILD, FAR_CELLS, STEP };
-
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return x < y ? -1 : x > y;
-}
 
 /* Team. */
 static void attract(struct sl_device_embedding *e)
@@ -126,7 +121,7 @@ static void measure(struct sl_device_embedding *e, enum part part, struct sl_pha
 		took[count] = omp_get_wtime() - began;
 		all += took[count++];
 	}
-	qsort(took, (size_t)count, sizeof *took, ascending);
+	qsort(took, (size_t)count, sizeof *took, sl_by_double);
 	*out = (struct sl_phase){
 		.name = names[part], .seconds = took[count / 2], .low = took[0], .high = took[count - 1],
 		.bytes = bytes_of(e, part),

@@ -9,6 +9,7 @@
 
 #include "core/cpu/field.h"
 #include "core/graph/perplexity.h"
+#include "core/sort.h"
 
 #define LONGEST 0.25      /* longest gradient: new points start on top of old ones, where it is steep */
 #define NEIGHBOURS_MOST 512
@@ -93,12 +94,6 @@ static void calibrate(const struct task *t, uint32_t i, struct around *a)
 	sl__calibrate_row(distance, a->count, t->params->perplexity, 1, room, a->p);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return x < y ? -1 : x > y;
-}
-
 static void median(const struct task *t, const struct around *a, double *at)
 {
 	double value[NEIGHBOURS_MOST];
@@ -108,7 +103,7 @@ static void median(const struct task *t, const struct around *a, double *at)
 	for (int k = 0; k < t->dims; k++) {
 		for (uint32_t u = 0; u < count; u++)
 			value[u] = (double)t->y[a->index[u] * (size_t)t->dims + (size_t)k];
-		qsort(value, count, sizeof *value, by_value);
+		qsort(value, count, sizeof *value, sl_by_double);
 		at[k] = 0.5 * (value[(count - 1) / 2] + value[count / 2]);
 	}
 }

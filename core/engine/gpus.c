@@ -10,8 +10,10 @@
 #define GRIDS_BYTES 6e8          /* grids and plans */
 #define SAVED 0.85               /* another GPU must lower the time of an iteration to this share */
 
-double sl_engine_iteration_on(const struct sl_engine *engine, const struct sl_settings *s, uint32_t n, uint64_t entries,
-			      int gpus)
+/* Seconds of an iteration on so many GPUs, each of them with its share of P and the nodes: from the engine's forecast
+ * for one, and the time of what they exchange. */
+static double iteration_on(const struct sl_engine *engine, const struct sl_settings *s, uint32_t n, uint64_t entries,
+			   int gpus)
 {
 	double one = engine->iteration_seconds(s, n, entries, 0), bytes = (s->dims == 3 ? 8.0 : 4.0) * n;
 	double whole = s->dims == 3 && CUBE_NODE_S * n < one ? CUBE_NODE_S * n : 0;
@@ -19,8 +21,10 @@ double sl_engine_iteration_on(const struct sl_engine *engine, const struct sl_se
 	return gpus < 2 ? one : whole + (one - whole) / gpus + exchange;
 }
 
-uint64_t sl_engine_bytes_on(const struct sl_engine *engine, const struct sl_settings *s, uint32_t n, uint64_t entries,
-			    int gpus)
+/* Bytes on each of so many GPUs: the embedding, which has all nodes on each, and a share of P; without grids and
+ * plans. */
+static uint64_t bytes_on(const struct sl_engine *engine, const struct sl_settings *s, uint32_t n, uint64_t entries,
+			 int gpus)
 {
 	uint64_t entry = n > 1u << 24 ? 8 : 4;
 	return engine->embedding_bytes(n, s) + entry * entries / (uint64_t)gpus + 16ull * n / (uint64_t)gpus;
@@ -31,11 +35,11 @@ int sl_engine_gpus(const struct sl_engine *engine, const struct sl_settings *s, 
 {
 	int gpus = 1;
 	while (memory && gpus < most &&
-	       (double)sl_engine_bytes_on(engine, s, n, entries, gpus) + GRIDS_BYTES > (double)memory)
+	       (double)bytes_on(engine, s, n, entries, gpus) + GRIDS_BYTES > (double)memory)
 		gpus++;
-	double first = sl_engine_iteration_on(engine, s, n, entries, gpus), now = first;
+	double first = iteration_on(engine, s, n, entries, gpus), now = first;
 	for (int more = gpus + 1; more <= most; more++) {
-		double next = sl_engine_iteration_on(engine, s, n, entries, more);
+		double next = iteration_on(engine, s, n, entries, more);
 		if (next > SAVED * now || (first - next) * iterations < start_s)
 			continue;
 		gpus = more;

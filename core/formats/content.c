@@ -10,6 +10,7 @@
 
 #include "core/formats/source/container.h"
 #include "core/formats/source/source.h"
+#include "core/meant.h"
 
 static const char *const names[] = {"npy", "npz", "mtx", "csv"};
 
@@ -48,10 +49,7 @@ static bool may_be_title(const char *magic)
 {
 	static const char *const words[] = {"PAR1", "ARROW1", "FEA1", "ORC", "BZh", "$FL2", "$FL3", "MATLAB 5.0",
 					    "MATLAB 7.3", "FCS2.0", "FCS3.", "GIF8", NULL};
-	for (const char *const *word = words; *word; word++)
-		if (!strcmp(*word, magic))
-			return true;
-	return false;
+	return sl_word_in(words, magic);
 }
 
 /* The first line that is not blank and does not begin with the mark of a comment, or an empty one. */

@@ -108,11 +108,6 @@ const struct sl_param_table sl_file_params_table = FIRST(OF_FILES);
 const struct sl_param_table sl_points_params_table = FIRST(OF_POINTS);
 const struct sl_param_table sl_columns_params_table = FIRST(OF_TABLES);
 
-void sl_input_params_defaults(struct sl_input_params *p)
-{
-	sl_param_defaults(&sl_input_params_table, p);
-}
-
 static int check_metric(const struct sl_input_params *p, struct sl_error *err)
 {
 	if (p->metric_p > 0 && p->metric != SL_LP)

@@ -38,7 +38,6 @@ extern const struct sl_param_table sl_file_params_table;     /* without those of
 extern const struct sl_param_table sl_points_params_table;   /* those that concern a file of points */
 extern const struct sl_param_table sl_columns_params_table;  /* those that say how a table is laid out: of new points */
 
-void sl_input_params_defaults(struct sl_input_params *p);
 /* Checks combinations of parameters, and fills in the options for reading (kind, read.format, read.directed, columns,
  * drop_not_finite) and for the search (metric, p, recall, k). Strings are borrowed. If a parameter of points was set,
  * the kind is points. err->pointer is "/name". */

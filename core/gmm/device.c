@@ -25,8 +25,9 @@ static uint32_t unit_of(int covariance, uint32_t n, uint32_t d, uint32_t k)
 /* The arrays of gpu/gmm/: points; coordinates, responsibilities and results of a unit; means; factors, twice, and as
  * coefficients for up to 16 columns; sums, and partial sums of about 4,096 tiles or 512 blocks of columns. And those of
  * k-means. */
-uint64_t sl_gmm_device_bytes(const struct sl_gmm_params *p, uint32_t n, uint32_t d)
+uint64_t sl_gmm_device_bytes(const void *params, uint32_t n, uint32_t d)
 {
+	const struct sl_gmm_params *p = params;
 	uint64_t k = 1;
 	for (int i = 0; i < p->components.count; i++)
 		k = p->components.value[i] > (double)k ? (uint64_t)p->components.value[i] : k;

@@ -42,13 +42,9 @@ const struct sl_param_table sl_gmm_table = {
 	.param = params_table, .count = sizeof params_table / sizeof *params_table, .given = -1,
 };
 
-void sl_gmm_defaults(struct sl_gmm_params *params)
+int sl_gmm_check(const void *params, uint32_t n, uint32_t d, struct sl_error *err)
 {
-	sl_param_defaults(&sl_gmm_table, params);
-}
-
-int sl_gmm_check(const struct sl_gmm_params *p, uint32_t n, uint32_t d, struct sl_error *err)
-{
+	const struct sl_gmm_params *p = params;
 	int code = sl_param_check(&sl_gmm_table, p, err);
 	if (code)
 		return code;
@@ -106,7 +102,7 @@ static void factor_of(struct sl_gmm *m, const struct sl_gmm_mixture *g, enum sl_
 int sl__gmm_clusters(struct sl_gmm *m, struct sl_error *err)
 {
 	struct sl_kmeans_params p;
-	sl_kmeans_defaults(&p);
+	sl_param_defaults(&sl_kmeans_table, &p);
 	p.clusters = (int)components(m);
 	p.restarts = 1;
 	p.seed = (m->params.seed + (uint64_t)m->status.restart * 1000003) & 0x1fffffffffffff;

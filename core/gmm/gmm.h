@@ -1,6 +1,6 @@
 /* gmm.h -- Gaussian mixtures of points or of a layout, by expectation maximisation.
  *
- *   sl_gmm_defaults(&params);
+ *   sl_param_defaults(&sl_gmm_table, &params);
  *   params.components = (struct sl_param_list){3, {2, 3, 4}};
  *   sl_gmm_create(&m, points, &params, NULL, &err);
  *   do sl_gmm_advance(m, INFINITY, &ended, &status, &err); while (!status.done);
@@ -52,12 +52,11 @@ struct sl_gmm_params {
 	double reg_covar;
 	uint64_t seed;
 };
-extern const struct sl_param_table sl_gmm_table;
-void sl_gmm_defaults(struct sl_gmm_params *params);
+extern const struct sl_param_table sl_gmm_table;  /* of struct sl_gmm_params, the records `params` here */
 /* Checks that n points of d columns allow these numbers of components, and that they are whole. 0 or SL_BADPARAM. */
-int sl_gmm_check(const struct sl_gmm_params *params, uint32_t n, uint32_t d, struct sl_error *err);
+int sl_gmm_check(const void *params, uint32_t n, uint32_t d, struct sl_error *err);
 /* The most bytes of host memory that a run takes beside the points. */
-uint64_t sl_gmm_bytes(const struct sl_gmm_params *params, uint32_t n, uint32_t d);
+uint64_t sl_gmm_bytes(const void *params, uint32_t n, uint32_t d);
 
 /* The best restart with one number of components. */
 struct sl_gmm_fit {
@@ -89,7 +88,7 @@ void sl_gmm_destroy(struct sl_gmm *m);  /* NULL is fine */
  * belong to its thread. SL_DEVMEM, SL_DEVLOST, SL_NOMEM: m is unchanged, unless k-means failed. */
 int sl_gmm_attach(struct sl_gmm *m, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err);
 /* The most bytes of device memory that an attached run takes. */
-uint64_t sl_gmm_device_bytes(const struct sl_gmm_params *params, uint32_t n, uint32_t d);
+uint64_t sl_gmm_device_bytes(const void *params, uint32_t n, uint32_t d);
 
 /* Computes for about ms milliseconds, but at most to the end of an iteration (*ended is then true) or of the run.
  * SL_NOMEM. Does nothing after the end. */

@@ -20,21 +20,11 @@ struct run {
 	struct sl_gmm_status status;
 };
 
-static int check(const void *params, uint32_t n, uint32_t d, struct sl_error *err)
-{
-	return sl_gmm_check(params, n, d, err);
-}
-
 static int iterations(const void *params)
 {
 	const struct sl_gmm_params *p = params;
 	double most = (double)p->iterations * p->restarts * p->components.count;
 	return most < 2e9 ? (int)most : 2000000000;
-}
-
-static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
-{
-	return sl_gmm_bytes(params, n, d);
 }
 
 static uint32_t most_components(const struct sl_gmm_params *p)
@@ -161,13 +151,6 @@ static int shares_of_start(const struct sl_method_input *in, uint32_t k, float *
 	else
 		*out = share;
 	return code;
-}
-
-/* ---- a device --------------------------------------------------------------------------- */
-
-static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)
-{
-	return sl_gmm_device_bytes(params, n, d);
 }
 
 /* ---- slices ----------------------------------------------------------------------------- */
@@ -510,10 +493,10 @@ const struct sl_method sl_method_gmm = {
 	.relief = "Use fewer components, or covariance diag.", .doing = {"fit", "fitting"},
 	.devices = "The mixture differs by rounding.",
 	.params = &sl_gmm_table, .params_bytes = sizeof(struct sl_gmm_params),
-	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
-	.start = start, .parts = "components", .start_file = SL_START_SHARES,
+	.check = sl_gmm_check, .iterations = iterations, .host_bytes = sl_gmm_bytes, .seconds = seconds,
+	.disk_bytes = disk_bytes, .start = start, .parts = "components", .start_file = SL_START_SHARES,
 	.start_doc = "these responsibilities, one row per point, instead of clusters of k-means",
-	.operation = SL_GMM_PASSES, .operates_on = SL_TAKES_POINTS, .device_bytes = device_bytes, .attach = attach,
+	.operation = SL_GMM_PASSES, .operates_on = SL_TAKES_POINTS, .device_bytes = sl_gmm_device_bytes, .attach = attach,
 	.result = result, .predict = predict, .center = center, .sample = sample, .ellipses = ellipses,
 	.create = create, SL_SLICED,
 };

@@ -152,14 +152,15 @@ static int allocate(struct sl_gmm *m)
 	       m->column_variance && (m->total || !tied) && m->result_label && m->result_share ? 0 : SL_NOMEM;
 }
 
-uint64_t sl_gmm_bytes(const struct sl_gmm_params *params, uint32_t n, uint32_t d)
+uint64_t sl_gmm_bytes(const void *params, uint32_t n, uint32_t d)
 {
+	const struct sl_gmm_params *p = params;
 	uint64_t k = 1, padded = d + SL__GMM_PAD, threads = 64;
 	uint32_t blocks;
-	for (int i = 0; i < params->components.count; i++)
-		k = params->components.value[i] > (double)k ? (uint64_t)params->components.value[i] : k;
-	uint64_t spread = sl_gmm_spread_values(params->covariance, (uint32_t)k, d), square = padded * padded * 8;
-	uint64_t sums = params->covariance == SL_GMM_FULL ? k * square : params->covariance == SL_GMM_TIED ? 2 * square : 0;
+	for (int i = 0; i < p->components.count; i++)
+		k = p->components.value[i] > (double)k ? (uint64_t)p->components.value[i] : k;
+	uint64_t spread = sl_gmm_spread_values(p->covariance, (uint32_t)k, d), square = padded * padded * 8;
+	uint64_t sums = p->covariance == SL_GMM_FULL ? k * square : p->covariance == SL_GMM_TIED ? 2 * square : 0;
 	uint64_t mixtures = 3 * 8 * (spread + k * d + k) + 8 * (spread + k * d);
 	uint64_t batch = share_values(params, n, d, &blocks) * 8;
 	uint64_t result = (uint64_t)n * (4 + 4 * k), kmeans = (uint64_t)n * (28 + k / 8) + 64 * k * d;

@@ -31,6 +31,8 @@ struct sl_graph_builder {
 int sl__graph_builder_create(struct sl_graph_builder **out, enum sl_graph_symmetry symmetry, bool weighted,
 			     uint64_t expected_m, struct sl_account *account, struct sl_error *err);
 
+/* The root of node i in a forest that joins connected nodes; shortens its path. */
+uint32_t sl__find_root(uint32_t *parent, uint32_t i);
 /* Sets g->symmetric and the counts of nodes in g->report. scratch [n]. */
 void sl__graph_examine(struct sl_graph *g, enum sl_graph_symmetry symmetry, uint64_t *scratch);
 

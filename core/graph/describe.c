@@ -21,7 +21,7 @@ static bool is_symmetric(const struct sl_graph *g, uint64_t *cursor)
 	return true;
 }
 
-static uint32_t find_root(uint32_t *parent, uint32_t i)
+uint32_t sl__find_root(uint32_t *parent, uint32_t i)
 {
 	while (parent[i] != i) {
 		parent[i] = parent[parent[i]];
@@ -46,8 +46,8 @@ static void count_nodes(struct sl_graph *g, uint32_t *scratch)
 
 			if (g->symmetric && i > j)  /* the mirror image is visited, too */
 				break;
-			a = find_root(parent, i);
-			b = find_root(parent, j);
+			a = sl__find_root(parent, i);
+			b = sl__find_root(parent, j);
 			only[i] = only[i] == none || only[i] == j ? j : many;
 			only[j] = only[j] == none || only[j] == i ? i : many;
 			if (a < b)
@@ -62,7 +62,7 @@ static void count_nodes(struct sl_graph *g, uint32_t *scratch)
 	/* the second half counts the nodes of each root now */
 	memset(only, 0, g->n * sizeof *only);
 	for (uint32_t i = 0; i < g->n; i++)
-		only[find_root(parent, i)]++;
+		only[sl__find_root(parent, i)]++;
 	g->report.largest_component = 0;
 	for (uint32_t i = 0; i < g->n; i++)
 		if (only[i] > 1) {

@@ -3,6 +3,8 @@
 
 #include "core/cpu/kernels.h"
 #include "core/graph/affinities.h"
+#include "core/graph/builder.h"
+#include "core/graph/graph.h"
 #include "core/init/init.h"
 
 #define ROWS 256  /* rows that a thread processes at a time */
@@ -21,15 +23,6 @@ static int host_mass(void *context, float *out, struct sl_error *err)
 	return 0;
 }
 
-static uint32_t root(uint32_t *parent, uint32_t i)
-{
-	while (parent[i] != i) {
-		parent[i] = parent[parent[i]];
-		i = parent[i];
-	}
-	return i;
-}
-
 /* Union-find. The smaller number becomes the root, so a component's label is its first node. */
 static int host_components(void *context, uint32_t *label, struct sl_error *err)
 {
@@ -38,14 +31,14 @@ static int host_components(void *context, uint32_t *label, struct sl_error *err)
 		label[i] = i;
 	for (uint32_t i = 0; i < a->n; i++)
 		for (uint64_t e = a->start[i]; e < a->start[i + 1] && a->node[e] < i; e++) {
-			uint32_t r = root(label, i), t = root(label, a->node[e]);
+			uint32_t r = sl__find_root(label, i), t = sl__find_root(label, a->node[e]);
 			if (r < t)
 				label[t] = r;
 			else
 				label[r] = t;
 		}
 	for (uint32_t i = 0; i < a->n; i++)
-		label[i] = root(label, i);
+		label[i] = sl__find_root(label, i);
 	return 0;
 }
 

@@ -271,25 +271,21 @@ const struct sl_param_table sl_kmeans_table = {
 	.param = params_table, .count = sizeof params_table / sizeof *params_table, .given = -1,
 };
 
-void sl_kmeans_defaults(struct sl_kmeans_params *params)
+int sl_kmeans_check(const void *params, uint32_t n, uint32_t d, struct sl_error *err)
 {
-	sl_param_defaults(&sl_kmeans_table, params);
-}
-
-int sl_kmeans_check(const struct sl_kmeans_params *params, uint32_t n, uint32_t d, struct sl_error *err)
-{
+	const struct sl_kmeans_params *p = params;
 	int code = sl_param_check(&sl_kmeans_table, params, err);
 	if (code)
 		return code;
-	if ((uint32_t)params->clusters > n)
+	if ((uint32_t)p->clusters > n)
 		return sl_error_field(err, SL_BADPARAM, "/clusters", "clusters is %d, but there are only %u points.",
-				      params->clusters, n);
-	if (params->batch && params->batch < params->clusters)
+				      p->clusters, n);
+	if (p->batch && p->batch < p->clusters)
 		return sl_error_field(err, SL_BADPARAM, "/batch", "batch is %d; it must be at least as many as clusters, "
-				      "%d, or off.", params->batch, params->clusters);
-	if ((uint64_t)params->batch * d > BATCH_MOST)
+				      "%d, or off.", p->batch, p->clusters);
+	if ((uint64_t)p->batch * d > BATCH_MOST)
 		return sl_error_field(err, SL_BADPARAM, "/batch", "batch is %d rows of %u columns; at most %u rows are "
-				      "taken at a time.", params->batch, d, BATCH_MOST / d);
+				      "taken at a time.", p->batch, d, BATCH_MOST / d);
 	return 0;
 }
 

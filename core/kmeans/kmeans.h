@@ -1,7 +1,7 @@
 /* kmeans.h -- k-means on points or on a layout: finds k centroids for which the sum of squared distances of the points
  * from their nearest centroids (the inertia) is small.
  *
- *   sl_kmeans_defaults(&params);
+ *   sl_param_defaults(&sl_kmeans_table, &params);
  *   params.clusters = 10;
  *   sl_kmeans_create(&m, points, &params, NULL, &err);
  *   do sl_kmeans_step(m, &status, &err); while (!status.done);
@@ -64,10 +64,9 @@ struct sl_kmeans_params {
 				* mean variance of the columns; 0: when no point changes its cluster */
 	uint64_t seed;
 };
-extern const struct sl_param_table sl_kmeans_table;
-void sl_kmeans_defaults(struct sl_kmeans_params *params);
+extern const struct sl_param_table sl_kmeans_table;  /* of struct sl_kmeans_params, the records `params` here */
 /* Checks the parameters against n points of d columns. 0 or SL_BADPARAM. */
-int sl_kmeans_check(const struct sl_kmeans_params *params, uint32_t n, uint32_t d, struct sl_error *err);
+int sl_kmeans_check(const void *params, uint32_t n, uint32_t d, struct sl_error *err);
 /* The number of rows in the sample for seeds, which is the largest copy of rows; 0: no batches. */
 uint32_t sl_kmeans_sample(const struct sl_kmeans_params *params, uint32_t n);
 /* The columns of the shorter rows that are compared first, if the points have so many columns that this pays; 0: none.

@@ -20,11 +20,6 @@ struct run {
 	uint32_t n, d;
 };
 
-static int check(const void *params, uint32_t n, uint32_t d, struct sl_error *err)
-{
-	return sl_kmeans_check(params, n, d, err);
-}
-
 static int iterations(const void *params)
 {
 	const struct sl_kmeans_params *p = params;
@@ -82,7 +77,7 @@ static double seconds(const void *params, uint32_t n, uint32_t d, int threads)
 static int start(void *params, uint32_t parts, struct sl_error *err)
 {
 	struct sl_kmeans_params *p = params, usual;
-	sl_kmeans_defaults(&usual);
+	sl_param_defaults(&sl_kmeans_table, &usual);
 	if (p->restarts > 1)
 		return sl_error_field(err, SL_BADPARAM, "/restarts", "restarts is %d; from a given start all restarts would be "
 				      "the same, so it must be 1.", p->restarts);
@@ -309,8 +304,8 @@ const struct sl_method sl_method_kmeans = {
 	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT, .results = results,
 	.relief = "Use fewer clusters.", .doing = {"cluster", "clustering"}, .devices = "The clusters are the same.",
 	.params = &sl_kmeans_table, .params_bytes = sizeof(struct sl_kmeans_params),
-	.check = check, .check_data = check_data, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds,
-	.disk_bytes = disk_bytes, .start = start, .parts = "clusters", .start_file = SL_START_MEANS,
+	.check = sl_kmeans_check, .check_data = check_data, .iterations = iterations, .host_bytes = host_bytes,
+	.seconds = seconds, .disk_bytes = disk_bytes, .start = start, .parts = "clusters", .start_file = SL_START_MEANS,
 	.start_doc = "these centroids, one row per cluster, instead of k-means++ seeds", .absolute = absolute,
 	.operation = SL_KMEANS_PASSES, .operates_on = SL_TAKES_POINTS, .device_bytes = device_bytes,
 	.attach = attach, .result = result, .create = create, SL_SLICED,

@@ -45,8 +45,8 @@ struct sl_sliced_ops {
 	void (*finish)(void *run);  /* frees what the run owns, but not the run itself; also of a run that is half made */
 };
 
-/* Defines stop, save, load, finish and attach of a struct run with the members `slices`, `of`, a struct sl_NAME of its
- * own, and `status`, a struct sl_NAME_status, by the functions sl_NAME_stop(), sl_NAME_save() and so on. */
+/* Defines stop and load of a struct run with the members `slices`, `of`, a struct sl_NAME of its own, and `status`, a
+ * struct sl_NAME_status, by the functions sl_NAME_stop() and sl_NAME_load(); and what SL_SLICED_KEPT() defines. */
 #define SL_SLICED_OF(name) \
 	static void stop(void *run) \
 	{ \
@@ -54,13 +54,17 @@ struct sl_sliced_ops {
 		sl_##name##_stop(r->of, &r->status); \
 		r->slices.done = r->status.done; \
 	} \
-	static int save(const void *run, void **out, uint64_t *bytes, struct sl_error *err) \
-	{ \
-		return sl_##name##_save(((const struct run *)run)->of, out, bytes, err); \
-	} \
 	static int load(void *run, const void *state, uint64_t bytes, struct sl_error *err) \
 	{ \
 		return sl_##name##_load(((struct run *)run)->of, state, bytes, err); \
+	} \
+	SL_SLICED_KEPT(name)
+
+/* Defines save, finish and attach of a struct run with the member `of` likewise. */
+#define SL_SLICED_KEPT(name) \
+	static int save(const void *run, void **out, uint64_t *bytes, struct sl_error *err) \
+	{ \
+		return sl_##name##_save(((const struct run *)run)->of, out, bytes, err); \
 	} \
 	static void finish(void *run) \
 	{ \

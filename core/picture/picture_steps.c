@@ -1,6 +1,7 @@
 /* The scale leaves CUT of the numbers out at each end, so that a few extremes do not take all colours; these get the
  * first and the last step. */
 #include "core/picture/picture_steps.h"
+#include "core/sort.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,12 +17,6 @@ static int memory_error(struct sl_error *err)
 	return sl_error_memory(err, "the colours of a picture");
 }
 
-static int ascending(const void *a, const void *b)
-{
-	float x = *(const float *)a, y = *(const float *)b;
-	return (x > y) - (x < y);
-}
-
 /* Finds both ends of the scale. Returns the number of finite values, or a negative code. */
 static int64_t find_ends(const float *x, uint64_t n, float ends[2], struct sl_error *err)
 {
@@ -32,7 +27,7 @@ static int64_t find_ends(const float *x, uint64_t n, float ends[2], struct sl_er
 	for (uint64_t i = 0; i < n; i++)
 		if (isfinite(x[i]))
 			sorted[count++] = x[i];
-	qsort(sorted, count, sizeof *sorted, ascending);
+	qsort(sorted, count, sizeof *sorted, sl_by_float);
 	uint64_t cut = (uint64_t)(CUT * (double)count);
 	if (count) {
 		ends[0] = sorted[cut];

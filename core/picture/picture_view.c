@@ -3,12 +3,7 @@
 #include <stdlib.h>
 
 #include "core/picture/picture_plot.h"
-
-static int compare_floats(const void *a, const void *b)
-{
-	float x = *(const float *)a, y = *(const float *)b;
-	return (x > y) - (x < y);
-}
+#include "core/sort.h"
 
 static struct sl__range range_of(const struct sl__plot *p, int d, bool placed, float *scratch)
 {
@@ -25,7 +20,7 @@ static struct sl__range range_of(const struct sl__plot *p, int d, bool placed, f
 	}
 	if (k < 1000)
 		return all;
-	qsort(scratch, k, sizeof *scratch, compare_floats);
+	qsort(scratch, k, sizeof *scratch, sl_by_float);
 	uint64_t cut = k / 2000;
 	float low = scratch[cut], high = scratch[k - 1 - cut], span = high - low;
 	if (all.high - all.low <= 1.3f * span || !(span > 0))

@@ -14,6 +14,7 @@ static int omp_get_max_threads(void) { return 1; }
 
 #include "core/random.h"
 #include "core/sammon/terms.h"
+#include "core/sort.h"
 
 #define STEPS 4096      /* edges visited by a search in one unit of work */
 #define NEAR_MOST 256   /* most nodes settled in the search for a path shorter than an edge */
@@ -172,12 +173,6 @@ double sl__terms_weight(int stress, double distance)
 	return stress == SL_SAMMON_METRIC ? 1 : stress == SL_SAMMON_SAMMON ? 1 / distance : 1 / (distance * distance);
 }
 
-static int ascending(const void *a, const void *b)
-{
-	float x = *(const float *)a, y = *(const float *)b;
-	return (x > y) - (x < y);
-}
-
 /* Computes the weights of the terms with pivot j of a sparse part (terms.h). room: [p->n], scratch memory. */
 static void weigh(struct sl__terms *t, const struct sl__part *p, uint32_t j, int stress, float *room)
 {
@@ -187,7 +182,7 @@ static void weigh(struct sl__terms *t, const struct sl__part *p, uint32_t j, int
 	for (uint32_t i = 0; i < p->n; i++)
 		if (t->owner[p->first + i] == j)
 			room[size++] = distance[i];
-	qsort(room, size, sizeof *room, ascending);
+	qsort(room, size, sizeof *room, sl_by_float);
 	for (uint32_t i = 0; i < p->n; i++) {
 		uint32_t low = 0, high = size;  /* low becomes the number of nodes in the region within half the distance */
 		while (low < high) {

@@ -35,11 +35,6 @@ static int dims(const void *params)
 	return ((const struct sl_sammon_params *)params)->dims;
 }
 
-static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
-{
-	return sl_sammon_bytes(params, n, d);
-}
-
 #define USUAL 100  /* iterations until the default tolerance is met, about */
 
 static double seconds(const void *params, uint32_t n, uint32_t d, int threads)
@@ -51,18 +46,6 @@ static double edges_seconds(const void *params, uint32_t n, uint32_t degree, int
 {
 	double distances, pass = sl_sammon_graph_seconds(params, n, degree, &distances);
 	return (fmin(iterations(params), USUAL) * pass + distances) / (threads > 1 ? threads : 1);
-}
-
-static uint64_t edges_bytes(const void *params, uint32_t n, uint32_t degree)
-{
-	return sl_sammon_graph_bytes(params, n, degree);
-}
-
-/* ---- a device --------------------------------------------------------------------------- */
-
-static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)
-{
-	return sl_sammon_device_bytes(params, n, d);
 }
 
 /* ---- slices ----------------------------------------------------------------------------- */
@@ -182,8 +165,8 @@ const struct sl_method sl_method_sammon = {
 	.relief = "Use fewer partners, or pivots.",
 	.devices = "The stress differs by rounding; distances along edges are the processor's.",
 	.params = &sl_sammon_table, .params_bytes = sizeof(struct sl_sammon_params),
-	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds,
-	.edges_bytes = edges_bytes, .edges_seconds = edges_seconds, .steer = steer,
-	.operation = SL_SAMMON_PASSES, .operates_on = SL_TAKES_POINTS, .device_bytes = device_bytes, .attach = attach,
-	.dims = dims, .layout_of = layout_of, .create = create, SL_SLICED,
+	.check = check, .iterations = iterations, .host_bytes = sl_sammon_bytes, .seconds = seconds,
+	.edges_bytes = sl_sammon_graph_bytes, .edges_seconds = edges_seconds, .steer = steer,
+	.operation = SL_SAMMON_PASSES, .operates_on = SL_TAKES_POINTS, .device_bytes = sl_sammon_device_bytes,
+	.attach = attach, .dims = dims, .layout_of = layout_of, .create = create, SL_SLICED,
 };

@@ -57,11 +57,6 @@ const struct sl_param_table sl_sammon_table = {
 	.param = params_table, .count = sizeof params_table / sizeof *params_table, .given = -1,
 };
 
-void sl_sammon_defaults(struct sl_sammon_params *params)
-{
-	sl_param_defaults(&sl_sammon_table, params);
-}
-
 int sl_sammon_check(const struct sl_sammon_params *params, uint32_t n, struct sl_error *err)
 {
 	int code = sl_param_check(&sl_sammon_table, params, err);
@@ -105,20 +100,22 @@ static double pairs_of(const struct sl_sammon_params *params, uint32_t n)
 }
 
 /* The panels, a few numbers for each point and dimension, and stored distances. */
-uint64_t sl_sammon_bytes(const struct sl_sammon_params *params, uint32_t n, uint32_t d)
+uint64_t sl_sammon_bytes(const void *params, uint32_t n, uint32_t d)
 {
+	const struct sl_sammon_params *p = params;
 	uint64_t room = n + SL__SAMMON_MOST;
 	double kept = fmin(SL_SAMMON_CACHE_BYTES, (pairs_of(params, n) + 300.0 * (double)room) * sizeof(float));
-	return room * (4ull * d + 52ull * (unsigned)params->dims + 40) + (uint64_t)kept;
+	return room * (4ull * d + 52ull * (unsigned)p->dims + 40) + (uint64_t)kept;
 }
 
 /* The largest arrays of gpu/sammon/: coordinates, also in half precision; layout and sums; partial sums; squared
  * distances of half of the pairs, if they take at most a gigabyte. */
 #define KEPT_MOST 23500
 
-uint64_t sl_sammon_device_bytes(const struct sl_sammon_params *params, uint32_t n, uint32_t d)
+uint64_t sl_sammon_device_bytes(const void *params, uint32_t n, uint32_t d)
 {
-	uint64_t room = n + 2 * SL__SAMMON_MOST, dims = (unsigned)params->dims, blocks = room / 32;
+	const struct sl_sammon_params *p = params;
+	uint64_t room = n + 2 * SL__SAMMON_MOST, dims = (unsigned)p->dims, blocks = room / 32;
 	uint64_t partners = sl_sammon_partners(params, n) < n ? blocks * (sl_sammon_partners(params, n) / 32 + 2) * 4 : 0;
 	double kept = n <= KEPT_MOST && !partners ? 2.0 * (double)room * (double)room : 0;
 	double parts = 8.0 * (double)dims * (double)room * (double)blocks;

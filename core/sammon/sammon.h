@@ -1,7 +1,7 @@
 /* sammon.h -- layouts whose distances approximate those of the input: Sammon's mapping and metric multidimensional
  * scaling of points, and of graphs with the lengths of shortest paths as distances.
  *
- *   sl_sammon_defaults(&params);
+ *   sl_param_defaults(&sl_sammon_table, &params);
  *   sl_sammon_create(&m, &input, &params, &err);
  *   do sl_sammon_step(m, &status, &err); while (!status.done);
  *   sl_sammon_layout(m, y);
@@ -55,11 +55,11 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "core/param_table.h"
 
 struct sl_device;
 struct sl_engine;
 struct sl_graph;
-struct sl_param_table;
 struct sl_points;
 struct sl_sammon;
 
@@ -87,20 +87,19 @@ struct sl_sammon_params {
 	double tolerance;      /* the run ends when an iteration lowers the stress by less than this times the stress */
 	uint64_t seed;         /* of a random start, of partners, and of the first pivots */
 };
-extern const struct sl_param_table sl_sammon_table;
-void sl_sammon_defaults(struct sl_sammon_params *params);
+extern const struct sl_param_table sl_sammon_table;  /* of struct sl_sammon_params, the records `params` here */
 /* Check the parameters against n points, or n nodes of a graph. 0 or SL_BADPARAM. */
 int sl_sammon_check(const struct sl_sammon_params *params, uint32_t n, struct sl_error *err);
 int sl_sammon_check_graph(const struct sl_sammon_params *params, uint32_t n, struct sl_error *err);
 /* The approximate number of partners of each of n points; n: all pairs count. */
 uint32_t sl_sammon_partners(const struct sl_sammon_params *params, uint32_t n);
 /* Bytes of host memory beside the input; and seconds of an iteration on one thread. */
-uint64_t sl_sammon_bytes(const struct sl_sammon_params *params, uint32_t n, uint32_t d);
+uint64_t sl_sammon_bytes(const void *params, uint32_t n, uint32_t d);
 double sl_sammon_seconds(const struct sl_sammon_params *params, uint32_t n, uint32_t d);
 /* For a graph of n nodes with `degree` entries a node: the number of pivots (n: all pairs count); bytes of host memory;
  * seconds of an iteration on one thread, and *distances, the seconds of computing all distances. */
 uint32_t sl_sammon_pivots(const struct sl_sammon_params *params, uint32_t n);
-uint64_t sl_sammon_graph_bytes(const struct sl_sammon_params *params, uint32_t n, uint32_t degree);
+uint64_t sl_sammon_graph_bytes(const void *params, uint32_t n, uint32_t degree);
 double sl_sammon_graph_seconds(const struct sl_sammon_params *params, uint32_t n, uint32_t degree, double *distances);
 
 struct sl_sammon_status {
@@ -125,7 +124,7 @@ int sl_sammon_create_graph(struct sl_sammon **out, const struct sl_graph *g, con
  * every run on the same device. After an error the run is unchanged. SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
 int sl_sammon_attach(struct sl_sammon *m, const struct sl_engine *engine, struct sl_device *device,
 		     struct sl_error *err);
-uint64_t sl_sammon_device_bytes(const struct sl_sammon_params *params, uint32_t n, uint32_t d);
+uint64_t sl_sammon_device_bytes(const void *params, uint32_t n, uint32_t d);
 void sl_sammon_destroy(struct sl_sammon *m);  /* NULL is fine */
 
 /* Does one iteration; does nothing after the end. */

@@ -238,9 +238,10 @@ static int allocate(struct sl__terms *t, const struct sl_sammon_params *params)
 	       t->residual && t->direction && t->product && t->square && t->target ? 0 : SL_NOMEM;
 }
 
-uint64_t sl_sammon_graph_bytes(const struct sl_sammon_params *params, uint32_t n, uint32_t degree)
+uint64_t sl_sammon_graph_bytes(const void *params, uint32_t n, uint32_t degree)
 {
-	uint64_t dims = (uint64_t)params->dims, columns = (uint64_t)columns_of(params);
+	const struct sl_sammon_params *p = params;
+	uint64_t dims = (uint64_t)p->dims, columns = (uint64_t)columns_of(params);
 	uint64_t pivots = sl_sammon_pivots(params, n);
 	uint64_t terms = n * pivots, entries = (uint64_t)n * degree;
 	uint64_t shares = pivots < n ? (n / SL__TERMS_BLOCK + 1) * pivots * columns * sizeof(double) : 0;

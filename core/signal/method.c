@@ -12,11 +12,9 @@
 #include "core/signal/passes.h"
 #include "core/signal/signal.h"
 
-_Static_assert(sizeof(struct sl_signal_params) <= SL_METHOD_PARAMS_BYTES, "a record of parameters has no room");
-
 struct run {
 	struct sl_sliced slices;
-	struct sl_signal *signal;
+	struct sl_signal *of;
 	struct sl_signal_params params;
 	struct sl_signal_status status;
 	uint32_t n;
@@ -24,11 +22,6 @@ struct run {
 };
 
 #define DENSE 100  /* the first steps, each of which has a point in the trace */
-
-static int check(const void *params, uint32_t n, uint32_t d, struct sl_error *err)
-{
-	return sl_signal_check(params, n, d, err);
-}
 
 static int iterations(const void *params)
 {
@@ -112,19 +105,13 @@ static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)
 	return (uint64_t)n * (8ull * d + 32 + 8 * each) + 65536;
 }
 
-static int attach(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err)
-{
-	struct run *r = run;
-	return sl_signal_attach(r->signal, engine, device, err);
-}
-
 /* ---- slices ------------------------------------------------------------------------------ */
 
 static int compute(void *run, double ms, bool *ended, struct sl_error *err)
 {
 	struct run *r = run;
-	sl_signal_pause_at(r->signal, sl_progress_next_traced(r->status.step, DENSE));
-	int code = sl_signal_advance(r->signal, ms, ended, &r->status, err);
+	sl_signal_pause_at(r->of, sl_progress_next_traced(r->status.step, DENSE));
+	int code = sl_signal_advance(r->of, ms, ended, &r->status, err);
 	r->slices.progress.iteration = r->status.step;
 	r->slices.done = r->status.done;
 	return code;
@@ -135,7 +122,7 @@ static int note(void *run, bool due, struct sl_error *err)
 	struct run *r = run;
 	if (!due && !r->status.done)
 		return 0;
-	r->level = sl_signal_level(r->signal);
+	r->level = sl_signal_level(r->of);
 	if (!isfinite(r->level))
 		return sl_error_field(err, SL_BADDATA, "/step", "At time %g values are not finite any more: they grow beyond "
 				"all bounds. Use a smaller step than %g.", r->status.time, r->status.h);
@@ -163,8 +150,8 @@ static void tell(const void *run, struct sl_status *status)
 static void stop(void *run)
 {
 	struct run *r = run;
-	sl_signal_stop(r->signal, &r->status);
-	r->level = sl_signal_level(r->signal);
+	sl_signal_stop(r->of, &r->status);
+	r->level = sl_signal_level(r->of);
 	r->slices.progress.iteration = r->status.step;
 	r->slices.done = r->status.done;
 }
@@ -175,13 +162,8 @@ static int steer(void *run, const void *params, struct sl_error *err)
 	int code = sl_signal_check(params, r->n, 0, err);
 	if (code)
 		return code;
-	sl_signal_steer(r->signal, params);
+	sl_signal_steer(r->of, params);
 	return 0;
-}
-
-static int save(const void *run, void **out, uint64_t *bytes, struct sl_error *err)
-{
-	return sl_signal_save(((const struct run *)run)->signal, out, bytes, err);
 }
 
 static int load(void *run, const void *state, uint64_t bytes, struct sl_error *err)
@@ -189,17 +171,13 @@ static int load(void *run, const void *state, uint64_t bytes, struct sl_error *e
 	struct run *r = run;
 	const struct sl_progress *p = &r->slices.progress;
 	r->level = p->count ? p->trace[p->count - 1].measure : NAN;
-	return sl_signal_load(r->signal, state, bytes, err);
+	return sl_signal_load(r->of, state, bytes, err);
 }
 
-static void finish(void *run)
-{
-	sl_signal_destroy(((struct run *)run)->signal);
-}
+SL_SLICED_KEPT(signal);
 
 static const struct sl_sliced_ops ops = {
-	.magic = "slms 2\n", .dense = DENSE, .compute = compute, .note = note, .tell = tell, .stop = stop, .save = save,
-	.load = load, .finish = finish,
+	.magic = "slms 2\n", .dense = DENSE, .compute = compute, .note = note, .tell = tell, SL_SLICED_OPS,
 };
 
 static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
@@ -213,7 +191,7 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 	r->level = NAN;
 	int code = make_coupling(&coupling, in->edges, &r->params, err);
 	if (!code) {
-		code = sl_signal_create(&r->signal, coupling, &r->params, in->init, in->columns, err);
+		code = sl_signal_create(&r->of, coupling, &r->params, in->init, in->columns, err);
 		if (code)
 			sl_coupling_destroy(coupling);
 	}
@@ -229,9 +207,9 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 	float *times, *values = malloc((size_t)r->n * fields * sizeof *values + 1);
 	if (!values)
 		return sl_error_memory(err, "the values of %u nodes", r->n);
-	sl_signal_values(r->signal, values);
+	sl_signal_values(r->of, values);
 	int count;
-	float *snapshots = sl_signal_take_snapshots(r->signal, &count, &times);
+	float *snapshots = sl_signal_take_snapshots(r->of, &count, &times);
 	uint32_t k = (uint32_t)count;
 	*out = (struct sl_method_result){.count = 3, .array = {
 		{"signal", SL_ARRAY_FLOAT32, {r->n, fields}, values},
@@ -240,15 +218,10 @@ static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 	return 0;
 }
 
-static int value_columns(const void *params)
-{
-	return sl_signal_fields(params);
-}
-
 static void values(void *run, float *out)
 {
 	const struct run *r = run;
-	sl_signal_values(r->signal, out);
+	sl_signal_values(r->of, out);
 }
 
 /* How a run follows the edges of a directed graph. */
@@ -297,9 +270,9 @@ const struct sl_method sl_method_signal = {
 	.takes = SL_TAKES_EDGES, .results = results,
 	.relief = "Use a smaller graph.", .devices = "The values differ by rounding.",
 	.params = &sl_signal_table, .params_bytes = sizeof(struct sl_signal_params),
-	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
-	.steer = steer, .operation = SL_SIGNAL_PASSES, .operates_on = SL_TAKES_EDGES, .device_bytes = device_bytes,
-	.attach = attach, .result = result,
-	.value_columns = value_columns, .values = values, .told = told, .resolved = resolved,
+	.check = sl_signal_check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds,
+	.disk_bytes = disk_bytes, .steer = steer, .operation = SL_SIGNAL_PASSES, .operates_on = SL_TAKES_EDGES,
+	.device_bytes = device_bytes, .attach = attach, .result = result,
+	.value_columns = sl_signal_fields, .values = values, .told = told, .resolved = resolved,
 	.create = create, SL_SLICED,
 };

@@ -94,14 +94,9 @@ const struct sl_param_table sl_signal_table = {
 	.param = list, .count = sizeof list / sizeof *list, .given = -1,
 };
 
-void sl_signal_defaults(struct sl_signal_params *params)
+int sl_signal_fields(const void *params)
 {
-	*params = (struct sl_signal_params){0};
-	sl_param_defaults(&sl_signal_table, params);
-}
-
-int sl_signal_fields(const struct sl_signal_params *p)
-{
+	const struct sl_signal_params *p = params;
 	return p->model == SL_SIGNAL_HEAT || p->model == SL_SIGNAL_PAGERANK ? 1 : 2;
 }
 
@@ -148,8 +143,9 @@ static int check_start(const struct sl_signal_params *p, struct sl_error *err)
 /* 1 GiB: a saved state contains the snapshots, and copying it blocks the run. */
 #define SNAPSHOT_VALUES (1ull << 28)
 
-int sl_signal_check(const struct sl_signal_params *p, uint32_t n, uint32_t columns, struct sl_error *err)
+int sl_signal_check(const void *params, uint32_t n, uint32_t columns, struct sl_error *err)
 {
+	const struct sl_signal_params *p = params;
 	int code = sl_param_check(&sl_signal_table, p, err);
 	uint32_t fields = (uint32_t)sl_signal_fields(p);
 	if (!code)

@@ -1,7 +1,7 @@
 /* signal.h -- dynamics on a graph: each node has one or two values, whose change depends on the values of its
  * neighbours.
  *
- *   sl_signal_defaults(&params);
+ *   sl_param_defaults(&sl_signal_table, &params);
  *   params.model = SL_SIGNAL_FITZHUGH_NAGUMO;
  *   sl_coupling_of_graph(&coupling, graph, &err);
  *   sl_signal_create(&s, coupling, &params, NULL, 0, &err);         (takes the coupling)
@@ -71,12 +71,11 @@ struct sl_signal_params {
 	struct sl_param_list start_nodes, stimulus_nodes;
 	uint64_t seed;
 };
-extern const struct sl_param_table sl_signal_table;
-void sl_signal_defaults(struct sl_signal_params *params);
+extern const struct sl_param_table sl_signal_table;  /* of struct sl_signal_params, the records `params` here */
 /* Checks the parameters against n nodes and an initial state of so many columns (0: there is none). 0 or
  * SL_BADPARAM. */
-int sl_signal_check(const struct sl_signal_params *params, uint32_t n, uint32_t columns, struct sl_error *err);
-int sl_signal_fields(const struct sl_signal_params *params);
+int sl_signal_check(const void *params, uint32_t n, uint32_t columns, struct sl_error *err);
+int sl_signal_fields(const void *params);
 /* How a run follows the edges of a graph: SL_SIGNAL_BOTH unless the model is pagerank and the graph is directed. */
 int sl_signal_direction(const struct sl_signal_params *params, bool symmetric);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/meant.h"
 
 struct sl_taken *sl_taken_create(void)
 {
@@ -40,12 +41,10 @@ const char *sl_taken_role_name(enum sl_taken_role role)
 
 bool sl_taken_role_parse(const char *name, enum sl_taken_role *out)
 {
-	for (int k = 0; k < SL_TAKEN_ROLE_COUNT; k++)
-		if (!strcmp(name, role_names[k])) {
-			*out = (enum sl_taken_role)k;
-			return true;
-		}
-	return false;
+	int k = sl_word_index(role_names, SL_TAKEN_ROLE_COUNT, name);
+	if (k >= 0)
+		*out = (enum sl_taken_role)k;
+	return k >= 0;
 }
 
 /* Copies as much UTF-8 as fits, cut between characters. */

@@ -135,13 +135,10 @@ static int set_number(struct sl_config *c, const struct sl_option_info *o, const
 static int set_text(struct sl_config *c, const struct sl_option_info *o, const char *text, struct sl_error *err)
 {
 	if (o->type == SL_OPTION_WORD) {
-		int i = 0;
-		while (o->words[i] && strcmp(o->words[i], text))
-			i++;
-		if (!o->words[i]) {
+		if (!sl_word_in(o->words, text)) {
 			char pointer[96], list[128] = "";
 			snprintf(pointer, sizeof pointer, "/%s", o->name);
-			for (i = 0; o->words[i]; i++) {
+			for (int i = 0; o->words[i]; i++) {
 				size_t used = strlen(list);
 				snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", o->words[i]);
 			}

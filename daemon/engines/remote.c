@@ -377,11 +377,6 @@ void sl_remote_unexpect(struct sl_remote_expected *x)
 	free(x);
 }
 
-struct sl_remote *sl_remote_of(const struct sl_remote_expected *x)
-{
-	return x->worker;
-}
-
 const struct sl_remote_facts *sl_remote_facts(const struct sl_remote *w)
 {
 	return &w->facts;

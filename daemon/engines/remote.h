@@ -66,9 +66,7 @@ int sl_remote_expect(struct sl_engines *all, const unsigned char hash[SL_SECRET_
  * and nothing after it. NULL is fine. */
 void sl_remote_unexpect(struct sl_remote_expected *x);
 
-/* Of the one that has come; NULL: none is there. */
-struct sl_remote *sl_remote_of(const struct sl_remote_expected *x);
-/* Borrowed, until gone() has returned. */
+/* Of a worker that has come. Borrowed, until gone() has returned. */
 const struct sl_remote_facts *sl_remote_facts(const struct sl_remote *w);
 struct sl_server_device *sl_remote_device(const struct sl_remote *w);  /* its jobs: `placed`, `active` */
 bool sl_remote_is_away(const struct sl_remote *w);

@@ -57,14 +57,21 @@ static void remove_folder(const char *path)
 	rmdir(path);
 }
 
-void sl_backup_clean(const char *state_dir)
+/* Removes the folders of files that a backup in this folder has. */
+static void remove_folders(const char *in)
 {
-	char stage[PATH], path[PATH];
-	join(stage, state_dir, STAGE, NULL);
+	char path[PATH];
 	for (int i = 0; i < 2; i++) {
-		join(path, stage, folders[i], NULL);
+		join(path, in, folders[i], NULL);
 		remove_folder(path);
 	}
+}
+
+void sl_backup_clean(const char *state_dir)
+{
+	char stage[PATH];
+	join(stage, state_dir, STAGE, NULL);
+	remove_folders(stage);
 	rmdir(stage);
 }
 
@@ -78,23 +85,17 @@ void sl_backup_remove(const char *folder)
 		join(path, folder, others[i], NULL);
 		unlink(path);
 	}
-	for (int i = 0; i < 2; i++) {
-		join(path, folder, folders[i], NULL);
-		remove_folder(path);
-	}
+	remove_folders(folder);
 	rmdir(folder);
 }
 
 void sl_backup_abandon(struct sl_backup_copy *b)
 {
-	char path[PATH];
 	sl_backup_clean(b->state_dir);
-	for (int i = 0; i < 2 && b->part[0]; i++) {
-		join(path, b->part, folders[i], NULL);
-		remove_folder(path);
-	}
-	if (b->part[0])
-		remove_folder(b->part);
+	if (!b->part[0])
+		return;
+	remove_folders(b->part);
+	remove_folder(b->part);
 }
 
 /* Fails unless nothing has this name, or an empty folder. */

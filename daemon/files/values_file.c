@@ -148,9 +148,3 @@ int sl_values_places(const struct sl_values *v, uint32_t from, uint32_t count, s
 	return rc;
 }
 
-int sl_values_check(const struct sl_values *v, struct sl_error *err)
-{
-	struct sl_seal seal;
-	int rc = sl_seal_read(v->fd, v->path, &seal, NULL, err);
-	return rc ? rc : sl_seal_check(v->fd, v->path, &seal, err);
-}

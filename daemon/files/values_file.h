@@ -54,7 +54,5 @@ int sl_values_read(const struct sl_values *v, uint64_t from, void *out, uint64_t
 /* The places of the nodes from..from + count - 1, checked. */
 int sl_values_places(const struct sl_values *v, uint32_t from, uint32_t count, struct sl_value_place *out,
 		     struct sl_error *err);
-/* Compares all content with the digest. */
-int sl_values_check(const struct sl_values *v, struct sl_error *err);
 
 #endif

@@ -2,6 +2,7 @@
  * against its seal and its record. Repairing deletes nothing: of a damaged data base it keeps what can be read, sets
  * the file aside and writes a new one; records that are missing are made from the seals of undamaged files, those in
  * lost+found/ too; then files with a record come back from there. At the end it verifies. */
+#include "core/meant.h"
 #include "daemon/files/verify.h"
 
 #include <errno.h>
@@ -355,10 +356,7 @@ int sl_state_verify(uv_loop_t *loop, const char *dir, FILE *out, struct sl_error
 
 static int table_of(const char *name)
 {
-	for (const char *const *k = sl_graph_file_kinds; *k; k++)
-		if (!strcmp(name + SL_ULID_BYTES, *k))
-			return SL_DB_GRAPHS;
-	return SL_DB_JOBS;
+	return sl_word_in(sl_graph_file_kinds, name + SL_ULID_BYTES) ? SL_DB_GRAPHS : SL_DB_JOBS;
 }
 
 /* Returns true if the record in this file's seal is needed: there is none yet, or one made from a checkpoint, and this

@@ -37,7 +37,7 @@ static int read_query(struct sl_input_params *p, const struct sl_request *r, con
 {
 	struct sl_param_info own[64];  /* a table has no more: one bit each */
 	struct sl_param_table table = sl_input_params_table;
-	sl_input_params_defaults(p);
+	sl_param_defaults(&sl_input_params_table, p);
 	for (int i = 0; i < table.count; i++) {
 		own[i] = table.param[i];
 		if (!strcmp(own[i].name, "neighbours"))

@@ -2,6 +2,7 @@
  * handler runs, for resources in the body. False: the request has been answered. */
 #include <string.h>
 
+#include "core/meant.h"
 #include "daemon/http/http_internal.h"
 #include "daemon/util/ulid.h"
 
@@ -22,10 +23,7 @@ static bool is_no_thing(const char *key)
 {
 	static const char *const members[] = {"name", "project", "projects", "readers", "replaces", "labels", "categories",
 					      NULL};
-	for (int i = 0; members[i]; i++)
-		if (!strcmp(key, members[i]))
-			return true;
-	return false;
+	return sl_word_in(members, key);
 }
 
 /* True if the sender may read every id in the document. */

@@ -67,14 +67,6 @@ void sl__reply_free(struct sl_request *r)
 	r->reply = NULL;
 }
 
-static bool has_header(const struct sl_request *r, const char *name)
-{
-	for (const struct sl__header *header = r->headers; header; header = header->next)
-		if (header->name && !strcmp(header->name, name))
-			return true;
-	return false;
-}
-
 /* Headers of all replies, unless a reply sets its own: no other site may frame or embed them, except those of
  * allowed_origins (add_sites()), and they may not run code. */
 static const struct {
@@ -89,12 +81,12 @@ static void add_sites(const struct sl_request *r, struct sl__response *response)
 {
 	char *policy = NULL;
 	bool any = sl__auth_has_origins(r->http->auth);
-	if (!has_header(r, "Content-Security-Policy") &&
+	if (!sl_reply_has_header(r, "Content-Security-Policy") &&
 	    asprintf(&policy, "default-src 'none'; frame-ancestors %s", sl_request_ancestors(r)) > 0) {
 		sl__response_header(response, "Content-Security-Policy", policy);
 		free(policy);
 	}
-	if (!has_header(r, "Cross-Origin-Resource-Policy"))
+	if (!sl_reply_has_header(r, "Cross-Origin-Resource-Policy"))
 		sl__response_header(response, "Cross-Origin-Resource-Policy", r->foreign ? "cross-origin" : "same-origin");
 	if (!any)  /* it cannot name sites; browsers that know frame-ancestors ignore it */
 		sl__response_header(response, "X-Frame-Options", "DENY");
@@ -130,7 +122,7 @@ void sl__reply_finish(struct sl_request *r, int status, const char *content_type
 	if (response && content_type)
 		sl__response_header(response, "Content-Type", content_type);
 	for (size_t i = 0; response && i < sizeof usual / sizeof *usual; i++)
-		if (!has_header(r, usual[i].name))
+		if (!sl_reply_has_header(r, usual[i].name))
 			sl__response_header(response, usual[i].name, usual[i].value);
 	if (response) {
 		add_sites(r, response);
@@ -139,7 +131,7 @@ void sl__reply_finish(struct sl_request *r, int status, const char *content_type
 	const char *notice = notice_for(r);
 	if (response && notice)
 		sl__response_header(response, "Spaceland-Banner", notice);
-	if (response && (status == 429 || status == 503) && !has_header(r, "Retry-After"))
+	if (response && (status == 429 || status == 503) && !sl_reply_has_header(r, "Retry-After"))
 		sl__response_header(response, "Retry-After", SL__TEXT(SL__RETRY_S));
 	for (struct sl__header *header = r->headers; response && header; header = header->next)
 		if (header->name && header->value)

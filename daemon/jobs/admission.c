@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sort.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/json/json.h"
@@ -71,12 +72,6 @@ double sl__job_remaining_s(const struct sl_job *job)
 	return left > 0 && each > 0 ? left * each : 0;
 }
 
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return x < y ? -1 : x > y;
-}
-
 /* The waiting times of the job's line. They are computed at most once in a turn of the loop, because a list of jobs
  * needs them for each job. */
 static const struct sl__line_view *view_line(const struct sl_job *job)
@@ -100,7 +95,7 @@ static const struct sl__line_view *view_line(const struct sl_job *job)
 		if (v->running < SL_PLACES_SMALL && o->place.engine == e && o->life.state == SL_JOB_RUNNING &&
 		    sl__job_small(o) == small)
 			v->all_s += v->left_s[v->running++] = sl__job_remaining_s(o);
-	qsort(v->left_s, (size_t)v->running, sizeof *v->left_s, ascending);
+	qsort(v->left_s, (size_t)v->running, sizeof *v->left_s, sl_by_double);
 	return v;
 }
 

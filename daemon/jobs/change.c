@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/meant.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/jobs/record/spec.h"
 #include "daemon/json/json.h"
@@ -98,15 +99,12 @@ static int read_change(const struct sl_job *job, const struct sl_principal *who,
 	json_object_foreach((json_t *)body, key, value) {
 		const struct sl_method *method = job->record.work.method;
 		const struct sl_param_info *info = sl_param_find(method->params, key);
-		bool other = false;
-		for (int i = 0; members[i]; i++)
-			other = other || !strcmp(key, members[i]);
 		if (!code && !strcmp(key, "engine"))
 			code = sl_error_field(err, SL_BADPARAM, "/engine", "The engine of a job cannot be changed; "
 					      "submit a new job.");
 		else if (!code && info)
 			code = read_param(&c->work, info, value, err);
-		else if (!code && !other)
+		else if (!code && !sl_word_in(members, key))
 			code = sl_param_unknown(method->params, key, members, err);
 	}
 	if (!code)

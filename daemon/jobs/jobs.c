@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "core/host_memory.h"
+#include "core/meant.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/layouts/layouts.h"
@@ -240,14 +241,6 @@ static const struct sl_engines_listener listener = {
 	.leave = on_leave, .stopped = on_engine_stopped, .count = on_count,
 };
 
-static bool is_transient(const char *kind)
-{
-	const char *const *k = sl_job_file_transient;
-	while (*k && strcmp(*k, kind) != 0)
-		k++;
-	return *k != NULL;
-}
-
 /* Removes the checkpoint of an ended job, which a kill has left. An initial layout is written before the job's record:
  * without a record the job was never acknowledged, unless records were lost. */
 static enum sl_fate fate(void *arg, const char *id, const char *kind)
@@ -255,7 +248,7 @@ static enum sl_fate fate(void *arg, const char *id, const char *kind)
 	struct sl_jobs *j = arg;
 	const struct sl_job *job = sl__job_find(j, id);
 	if (job)
-		return sl__job_ended(job) && is_transient(kind) ? SL_FATE_DELETED : SL_FATE_KEPT;
+		return sl__job_ended(job) && sl_word_in(sl_job_file_transient, kind) ? SL_FATE_DELETED : SL_FATE_KEPT;
 	if ((!strcmp(kind, "initial") || !strcmp(kind, "start")) && !sl_db_has_lost_records(j->d->db))
 		return SL_FATE_DELETED;
 	return sl_db_was_removed(j->d->db, id) ? SL_FATE_DELETED : SL_FATE_LOST;

@@ -9,6 +9,7 @@
 
 #include "core/account.h"
 #include "core/formats/text/encoding.h"
+#include "core/meant.h"
 #include "daemon/util/time_text.h"
 
 #define NAME_MOST 200   /* characters */
@@ -105,19 +106,27 @@ static void pointer(const char *key, char *out, size_t bytes)
 	out[used] = '\0';
 }
 
+char *sl_json_copy(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+	return text ? strdup(text) : NULL;
+}
+
+json_t *sl_json_text_or_null(const char *text)
+{
+	return text ? json_string(text) : json_null();
+}
+
 int sl_json_known(const json_t *object, const char *const *known, struct sl_error *err)
 {
 	void *at = json_object_iter((json_t *)object);
 	for (; at; at = json_object_iter_next((json_t *)object, at)) {
 		const char *key = json_object_iter_key(at);
-		int i = 0;
-		while (known[i] && strcmp(known[i], key))
-			i++;
-		if (known[i])
+		if (sl_word_in(known, key))
 			continue;
 		char where[128], list[512] = "";
 		size_t used = 0;
-		for (i = 0; known[i] && used < sizeof list; i++)
+		for (int i = 0; known[i] && used < sizeof list; i++)
 			used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", known[i]);
 		pointer(key, where, sizeof where);
 		return sl_error_field(err, SL_BADPARAM, where, "unknown field '%.64s'; known ones: %s", key, list);

@@ -21,12 +21,16 @@ int sl_json_object(json_t **out, const char *text, size_t bytes, const char *fil
 /* Checks that `known` (NULL-terminated) has every key of the object; the error lists the known keys. */
 int sl_json_known(const json_t *object, const char *const *known, struct sl_error *err);
 
+/* A copy of the string at this key, which the caller frees; NULL: there is none, or no memory. */
+char *sl_json_copy(const json_t *object, const char *key);
+
 /* Optional members: absent leaves *out as it is. err->pointer is "/key". */
 int sl_json_string(const json_t *object, const char *key, const char **out, struct sl_error *err);  /* borrowed */
 int sl_json_bool(const json_t *object, const char *key, bool *out, struct sl_error *err);
 int sl_json_int(const json_t *object, const char *key, int64_t min, int64_t max, int64_t *out, struct sl_error *err);
 
 json_t *sl_json_number(double x);      /* null unless x is finite */
+json_t *sl_json_text_or_null(const char *text);
 json_t *sl_json_time(uint64_t ms);     /* RFC 3339; null for 0 */
 
 /* The text of a value, without blanks, numbers with at most 15 digits: what json_dumps() writes with JSON_COMPACT and

@@ -167,15 +167,6 @@ int sl_param_unknown(const struct sl_param_table *table, const char *key, const 
 	return sl_error_field(err, SL_BADPARAM, pointer, "There is no member \"%.64s\".", key);
 }
 
-/* True if the list, which may be NULL, has the word. */
-static bool has(const char *const *list, const char *word)
-{
-	for (; list && *list; list++)
-		if (!strcmp(*list, word))
-			return true;
-	return false;
-}
-
 int sl_params_from_json(const struct sl_param_table *table, void *record, const json_t *object,
 			const char *const *also_known, struct sl_error *err)
 {
@@ -189,7 +180,7 @@ int sl_params_from_json(const struct sl_param_table *table, void *record, const 
 		const struct sl_param_info *info = sl_param_find(table, key);
 		if (!code && info && value != first)
 			code = sl_param_from_json(table, record, info, value, err);
-		else if (!code && !info && !has(also_known, key))
+		else if (!code && !info && !(also_known && sl_word_in(also_known, key)))
 			code = sl_param_unknown(table, key, also_known ? also_known : none, err);
 	}
 	return code;

@@ -364,7 +364,3 @@ const char *sl_tls_why(const struct sl_tls *t)
 	return t->why[0] ? t->why : "it has closed the connection";
 }
 
-int sl_tls_fd(const struct sl_tls *t)
-{
-	return t->fd;
-}

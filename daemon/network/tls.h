@@ -48,6 +48,5 @@ ssize_t sl_tls_write(struct sl_tls *t, const void *from, size_t bytes);
 void sl_tls_want(struct sl_tls *t, bool read, bool write);
 void sl_tls_bye(struct sl_tls *t);   /* tells the other side that nothing follows */
 const char *sl_tls_why(const struct sl_tls *t);
-int sl_tls_fd(const struct sl_tls *t);
 
 #endif

@@ -375,11 +375,6 @@ void sl_tunnel_detach(struct sl_tunnel *t)
 	drop(t);
 }
 
-bool sl_tunnel_is_attached(const struct sl_tunnel *t)
-{
-	return t->tls;
-}
-
 uint64_t sl_tunnel_received(const struct sl_tunnel *t)
 {
 	return t->received;

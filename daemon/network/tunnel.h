@@ -42,7 +42,6 @@ void sl_tunnel_destroy(struct sl_tunnel *t);  /* NULL is fine; no further callba
 int sl_tunnel_attach(struct sl_tunnel *t, struct sl_tls *tls, uint64_t received);
 /* Closes the connection without a callback: another one will be attached. */
 void sl_tunnel_detach(struct sl_tunnel *t);
-bool sl_tunnel_is_attached(const struct sl_tunnel *t);
 uint64_t sl_tunnel_received(const struct sl_tunnel *t);
 /* For the owner of the other end; the newest text is sent again with each connection. It is copied. */
 void sl_tunnel_note(struct sl_tunnel *t, const char *text);

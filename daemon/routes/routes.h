@@ -145,8 +145,8 @@
 SL_ROUTES(SL__DECLARE)
 #undef SL__DECLARE
 
-/* graphs/graph.c: the graph of {graph} in the path: an id, a name, or the beginning of an id. NULL: the request has been
- * answered with an error. */
+/* graphs/graph.c: the graph of {graph} in the path: an id, a name, or the beginning of an id. NULL: the request has
+ * been answered with an error. */
 struct sl_graph_record;
 const struct sl_graph_record *sl__graph_of_request(struct sl_request *r);
 

@@ -11,6 +11,7 @@
 
 #include <gnutls/gnutls.h>
 
+#include "core/meant.h"
 #include "daemon/users/users_internal.h"
 
 #define FORBIDDEN "/\\,\"<>|"   /* in paths, lists, tables */
@@ -146,10 +147,8 @@ void sl__user_take_out(struct sl__user *user)
 
 enum sl_role sl__role_of(const char *text)
 {
-	for (int i = SL_ROLE_READER; text && i <= SL_ROLE_ADMINISTRATOR; i++)
-		if (!strcmp(text, sl__role_names[i]))
-			return (enum sl_role)i;
-	return SL_ROLE_NONE;
+	int role = sl_word_index(sl__role_names, SL_ROLE_ADMINISTRATOR + 1, text);
+	return role > SL_ROLE_NONE ? (enum sl_role)role : SL_ROLE_NONE;
 }
 
 struct sl__project *sl__project_by_id(const struct sl_users *u, const char *id)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/meant.h"
 #include "daemon/users/accounting.h"
 #include "daemon/users/users_internal.h"
 #include "daemon/util/seen.h"
@@ -294,14 +295,6 @@ static int limits_of(const struct sl__account *a)
 	return a->user ? SL_LIMITS : SL_LIMITS_SHARED;
 }
 
-static int index_of(const struct sl__account *a, const char *name)
-{
-	for (int i = 0; i < limits_of(a); i++)
-		if (!strcmp(sl_limit_names[i], name))
-			return i;
-	return -1;
-}
-
 static int unknown(const struct sl__account *a, const char *name, struct sl_error *err)
 {
 	char known[160] = "";
@@ -325,7 +318,7 @@ int sl__limits_read(struct sl__account *a, const json_t *body, struct sl_error *
 				      "for example");
 	memcpy(fresh, a->limit, sizeof fresh);
 	json_object_foreach((json_t *)body, name, value) {
-		int i = index_of(a, name);
+		int i = sl_word_index(sl_limit_names, limits_of(a), name);
 		double number = json_is_null(value) ? -1 : json_number_value(value);
 		char pointer[64];
 		if (i < 0)

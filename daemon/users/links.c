@@ -96,7 +96,7 @@ bool sl__link_identify(const struct sl_users *u, const char *text, struct sl_pri
 {
 	unsigned char hash[SL__TOKEN_HASH];
 	const struct sl__public_link *l = find(u, text + 4);
-	sl__token_hash(u, text, hash);
+	sl_users_secret_hash(u, text, hash);
 	if (!l || sodium_memcmp(hash, l->hash, sizeof hash) || !good(u, l))
 		return false;
 	*out = (struct sl_principal){.role = SL_ROLE_LINK, .until_ms = l->expires_ms};
@@ -295,7 +295,7 @@ int sl_users_link_add(struct sl_users *u, const char *thing, const struct sl_pri
 		      json_t **reply, sl_db_done_fn done, void *arg, struct sl_error *err)
 {
 	static const char *const known[] = {"seconds", "name", "labels", "names", NULL};
-	char text[SL__TOKEN_LENGTH + 1];
+	char text[SL_SECRET_BYTES];
 	const char *name = NULL;
 	json_t *labels = NULL;
 	bool names = false;
@@ -325,7 +325,7 @@ int sl_users_link_add(struct sl_users *u, const char *thing, const struct sl_pri
 	snprintf(l->thing, sizeof l->thing, "%s", thing);
 	snprintf(l->user, sizeof l->user, "%s", maker->user);
 	l->expires_ms = ((int64_t)sl_time_now_ms() / 1000 + seconds) * 1000;
-	sl__token_make(u, SL_LINK_PREFIX, l->id, text, l->hash);
+	sl_users_secret_make(u, SL_LINK_PREFIX, l->id, text, l->hash);
 	*reply = link_json(l);
 	const char *base = u->config->base_url;
 	json_t *kept = kept_json(l);

@@ -75,35 +75,24 @@ int sl__token_load(struct sl_users *u, struct sl__user *user, const json_t *o)
 
 /* ---- authentication --------------------------------------------------------------------- */
 
-void sl__token_hash(const struct sl_users *u, const char *token, unsigned char out[SL__TOKEN_HASH])
+void sl_users_secret_hash(const struct sl_users *u, const char *token, unsigned char out[SL_SECRET_HASH_BYTES])
 {
 	crypto_generichash(out, SL__TOKEN_HASH, (const unsigned char *)token, strlen(token), u->key, sizeof u->key);
 }
 
-void sl__token_make(const struct sl_users *u, const char *prefix, const char *id, char text[SL__TOKEN_LENGTH + 1],
-		    unsigned char hash[SL__TOKEN_HASH])
+void sl_users_secret_make(const struct sl_users *u, const char *prefix, const char *id, char text[SL_SECRET_BYTES],
+			  unsigned char hash[SL_SECRET_HASH_BYTES])
 {
 	unsigned char secret[SECRET_BYTES];
 	randombytes_buf(secret, sizeof secret);
 	int at = snprintf(text, SL__TOKEN_LENGTH + 1, "%s%s_", prefix, id);
 	sodium_bin2base64(text + at, SL__TOKEN_LENGTH + 1 - (size_t)at, secret, sizeof secret,
 			  sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-	sl__token_hash(u, text, hash);
+	sl_users_secret_hash(u, text, hash);
 	sodium_memzero(secret, sizeof secret);
 }
 
 _Static_assert(SL_SECRET_BYTES > SL__TOKEN_LENGTH && SL_SECRET_HASH_BYTES == SL__TOKEN_HASH, "a token fits");
-
-void sl_users_secret_make(const struct sl_users *u, const char *prefix, const char *id, char text[SL_SECRET_BYTES],
-			  unsigned char hash[SL_SECRET_HASH_BYTES])
-{
-	sl__token_make(u, prefix, id, text, hash);
-}
-
-void sl_users_secret_hash(const struct sl_users *u, const char *text, unsigned char hash[SL_SECRET_HASH_BYTES])
-{
-	sl__token_hash(u, text, hash);
-}
 
 static struct sl__token *find_token(const struct sl_users *u, const char *id)
 {
@@ -121,7 +110,7 @@ bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principa
 	if (strncmp(token, SL_TOKEN_PREFIX, 4))
 		return false;
 	struct sl__token *t = find_token(u, token + 4);
-	sl__token_hash(u, token, hash);
+	sl_users_secret_hash(u, token, hash);
 	if (!t || sodium_memcmp(hash, t->hash, sizeof hash))
 		return false;
 	struct sl__user *user = t->user;
@@ -195,7 +184,7 @@ static int read_token(const json_t *body, const char *const *known, const char *
 static int make(struct sl_users *u, struct sl__user *user, json_t *before, const char *label, int64_t expires_ms,
 		json_t **reply, sl_db_done_fn done, void *arg, struct sl_error *err)
 {
-	char text[SL__TOKEN_LENGTH + 1];
+	char text[SL_SECRET_BYTES];
 	struct sl__token *t = calloc(1, sizeof *t);
 	if (!t || !before || (label && !(t->name = strdup(label)))) {
 		free(t);
@@ -204,7 +193,7 @@ static int make(struct sl_users *u, struct sl__user *user, json_t *before, const
 	}
 	sl_ulid_make(t->id);
 	t->expires_ms = expires_ms;
-	sl__token_make(u, SL_TOKEN_PREFIX, t->id, text, t->hash);
+	sl_users_secret_make(u, SL_TOKEN_PREFIX, t->id, text, t->hash);
 	give(u, user, t);
 	*reply = sl__token_json(t, false);
 	if (*reply)

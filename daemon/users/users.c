@@ -1,4 +1,5 @@
 /* The records of users: as they are in the data base, and as clients see them. */
+#include "core/meant.h"
 #include "daemon/users/users_internal.h"
 
 #include <stdlib.h>
@@ -70,9 +71,9 @@ void sl__user_drop(struct sl_users *u, const char *id)
 static void load_state(struct sl__user *user, const json_t *document)
 {
 	const char *state = json_string_value(json_object_get(document, "state"));
-	for (int i = SL_USER_DISABLED; state && i <= SL_USER_DELETED; i++)
-		if (!strcmp(state, sl__user_states[i]))
-			user->state = (enum sl_user_state)i;
+	int known = sl_word_index(sl__user_states, SL_USER_DELETED + 1, state);
+	if (known >= SL_USER_DISABLED)
+		user->state = (enum sl_user_state)known;
 	user->since_ms = json_integer_value(json_object_get(document, "since")) * 1000;
 	user->erase = json_is_true(json_object_get(document, "erase"));
 }

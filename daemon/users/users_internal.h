@@ -163,10 +163,6 @@ int sl__record(struct sl_users *u, enum sl_db_table table, const char *id, json_
 json_t *sl__token_json(const struct sl__token *t, bool kept);  /* kept: with the hash, for the data base */
 int sl__token_load(struct sl_users *u, struct sl__user *user, const json_t *o);
 void sl__token_destroy(struct sl__token *t);
-/* Makes a token for an id, and its hash. */
-void sl__token_make(const struct sl_users *u, const char *prefix, const char *id, char text[SL__TOKEN_LENGTH + 1],
-		    unsigned char hash[SL__TOKEN_HASH]);
-void sl__token_hash(const struct sl_users *u, const char *token, unsigned char out[SL__TOKEN_HASH]);
 
 /* links.c */
 int sl__link_load(void *arg, const char *id, json_t *document);

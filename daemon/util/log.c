@@ -1,5 +1,6 @@
 /* A line is formatted on the stack and cut there; control characters are replaced, so that a client's text cannot
  * begin another line. */
+#include "core/meant.h"
 #include "daemon/util/log.h"
 
 #include <inttypes.h>
@@ -48,10 +49,7 @@ enum sl_log_level sl_log_level(void)
 
 int sl_log_level_parse(const char *text)
 {
-	for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
-		if (!strcmp(text, names[i]))
-			return i;
-	return -1;
+	return sl_word_index(names, sizeof names / sizeof *names, text);
 }
 
 static size_t prefix(char *line, size_t bytes, enum sl_log_level level, const char *topic)

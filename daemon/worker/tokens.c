@@ -49,11 +49,6 @@ void sl_worker_token_make(const struct sl_users *u, char text[SL_SECRET_BYTES],
 	sl_users_secret_make(u, SL_WORKER_TOKEN_PREFIX, id, text, hash);
 }
 
-void sl_worker_token_hash(const struct sl_users *u, const char *text, unsigned char hash[SL_SECRET_HASH_BYTES])
-{
-	sl_users_secret_hash(u, text, hash);
-}
-
 static json_t *shown(const json_t *o)
 {
 	json_t *copy = json_copy((json_t *)o);

@@ -10,8 +10,6 @@
 /* Makes the text of a token, and its hash; records nothing. */
 void sl_worker_token_make(const struct sl_users *u, char text[SL_SECRET_BYTES],
 			  unsigned char hash[SL_SECRET_HASH_BYTES]);
-/* The hash of a text of any length. */
-void sl_worker_token_hash(const struct sl_users *u, const char *text, unsigned char hash[SL_SECRET_HASH_BYTES]);
 
 /* Those that are recorded: an array, new reference. */
 json_t *sl_worker_tokens_json(const struct sl_settings *s);

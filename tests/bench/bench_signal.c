@@ -64,7 +64,7 @@ static void measure(const struct sl_graph *g, int model, int integrator, int lap
 	struct sl_signal_params p;
 	struct sl_error err;
 	double best = 0, least = 1e30;
-	sl_signal_defaults(&p);
+	sl_param_defaults(&sl_signal_table, &p);
 	p.model = model;
 	p.integrator = integrator;
 	p.laplacian = laplacian;

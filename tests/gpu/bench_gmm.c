@@ -87,7 +87,7 @@ static void measure(const struct sl_points *p, uint32_t k, int covariance, int a
 	double copy = 0, n = p->n, d = p->d, whole_s = 0;
 	bool whole;
 	int count = 0;
-	sl_gmm_defaults(&params);
+	sl_param_defaults(&sl_gmm_table, &params);
 	params.components = (struct sl_param_list){1, {k}};
 	params.covariance = covariance;
 	params.tolerance = 0;

@@ -160,7 +160,7 @@ struct options {
 static struct options options_of(int count, char **word)
 {
 	struct options o = {.engine = "cuda", .cpu = 3, .published = 1, .repeat = 3};
-	sl_sammon_defaults(&o.params);
+	sl_param_defaults(&sl_sammon_table, &o.params);
 	o.params.tolerance = 0;
 	o.params.iterations = 100;
 	for (int i = 2; i < count; i++) {

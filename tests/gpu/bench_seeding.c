@@ -92,7 +92,7 @@ int main(int argc, char **argv)
 	if (!x)
 		return 1;
 	const struct sl_points points = {.n = n, .n_user = n, .d = d, .type = SL_POINTS_F32, .value = x};
-	sl_kmeans_defaults(&params);
+	sl_param_defaults(&sl_kmeans_table, &params);
 	params.clusters = atoi(argv[2]);
 	for (int r = 0; r < repeats; r++)
 		for (params.seeding = SL_KMEANS_PLUSPLUS; params.seeding <= SL_KMEANS_PARALLEL; params.seeding++) {

@@ -53,7 +53,7 @@ static struct sl_kmeans *clusters_on(struct sl_device *device, struct sl_points 
 	for (int i = 0; i < 500 * 3; i++)
 		x[i] = (float)sl_random_normal(1, (uint64_t)i);
 	*p = (struct sl_points){.n = 500, .d = 3, .n_user = 500, .type = SL_POINTS_F32, .value = x};
-	sl_kmeans_defaults(&params);
+	sl_param_defaults(&sl_kmeans_table, &params);
 	params.tolerance = 0;
 	if (sl_kmeans_create(&m, p, &params, NULL, &err) || sl_kmeans_attach(m, cuda, device, &err))
 		fail_msg("%s", err.detail);

@@ -199,7 +199,7 @@ static void without_room_it_stays_where_it_is(void **state)
 	struct sl_signal *s;
 	struct sl_signal_params p;
 	int refused = 0, code = SL_DEVMEM;
-	sl_signal_defaults(&p);
+	sl_param_defaults(&sl_signal_table, &p);
 	p.laplacian = SL_SIGNAL_RANDOM_WALK;
 	p.duration = 3;
 	for (uint64_t room = 5000; code; room += 40000) {  /* too little for the weights, or for the values */

@@ -142,7 +142,7 @@ static int options_of(char *query, struct sl_input_params *p, struct sl_input_op
 	struct sl_neighbours_params search;
 	char *rest = NULL;
 	bool drop = false;
-	sl_input_params_defaults(p);
+	sl_param_defaults(&sl_input_params_table, p);
 	for (char *item = strtok_r(query, "&", &rest); item; item = strtok_r(NULL, "&", &rest)) {
 		char *value = strchr(item, '=');
 		if (!value)

@@ -63,7 +63,7 @@ static inline struct sl_gmm *run(const struct sl_points *p, const struct sl_gmm_
 static inline struct sl_gmm_params params_of(int k, int covariance, int iterations, double tolerance)
 {
 	struct sl_gmm_params p;
-	sl_gmm_defaults(&p);
+	sl_param_defaults(&sl_gmm_table, &p);
 	p.components = (struct sl_param_list){1, {k}};
 	p.covariance = covariance;
 	p.iterations = iterations;

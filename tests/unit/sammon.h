@@ -34,7 +34,7 @@ static inline float *make_points(uint32_t n, uint32_t d, double offset, uint64_t
 static inline struct sl_sammon_params params_of(int stress, int optimiser, int dims, int iterations)
 {
 	struct sl_sammon_params p;
-	sl_sammon_defaults(&p);
+	sl_param_defaults(&sl_sammon_table, &p);
 	p.stress = stress;
 	p.optimiser = optimiser;
 	p.dims = dims;

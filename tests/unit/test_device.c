@@ -279,7 +279,7 @@ static void slices_of_other_methods_end_as_well(void **state)
 		x[i] = (float)(i % 9973) / 9973.0f;
 	struct sl_points points = {.n = ROWS, .n_user = ROWS, .d = COLUMNS, .type = SL_POINTS_F32, .value = x};
 	struct sl_method_input in = {.points = &points};
-	sl_kmeans_defaults(&params);
+	sl_param_defaults(&sl_kmeans_table, &params);
 	params.clusters = 64;
 	struct sl_device_job add = {.job = 1, .method = method, .client = "test", .share = 1};
 	assert_int_equal(method->create(&add.run, &in, &params, &err), 0);

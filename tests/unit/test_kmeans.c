@@ -65,7 +65,7 @@ static void same_as_plain(uint32_t n, uint32_t d, uint32_t k, double offset, boo
 		c[at] = (double)start[at];
 	struct sl_points p = points_of(x, n, d);
 	struct sl_kmeans_params params;
-	sl_kmeans_defaults(&params);
+	sl_param_defaults(&sl_kmeans_table, &params);
 	params.clusters = (int)k;
 	params.metric = cosine;
 	params.tolerance = 0;
@@ -115,7 +115,7 @@ static void ties_go_to_the_lowest(void **state)
 	struct sl_kmeans_params params;
 	struct sl_kmeans_status status;
 	struct sl_kmeans *m;
-	sl_kmeans_defaults(&params);
+	sl_param_defaults(&sl_kmeans_table, &params);
 	params.clusters = K;
 	assert_int_equal(sl_kmeans_create(&m, &p, &params, start, NULL), 0);
 	assert_int_equal(sl_kmeans_step(m, &status, NULL), 0);
@@ -131,7 +131,7 @@ static void empty_clusters_take_the_farthest(void **state)
 	float x[] = {0, 1, 2, 50, 100, 101}, start[] = {0.5f, 100, 1e6f, 2e6f};
 	struct sl_points p = points_of(x, 6, 1);
 	struct sl_kmeans_params params;
-	sl_kmeans_defaults(&params);
+	sl_param_defaults(&sl_kmeans_table, &params);
 	params.clusters = 4;
 	run(&p, &params, start, &r);
 	uint32_t count[4] = {0};
@@ -155,7 +155,7 @@ static void same_bytes(int batch)
 	struct sl_points p = points_of(x, N, D);
 	struct sl_kmeans_params params;
 	int threads = omp_get_max_threads(), code;
-	sl_kmeans_defaults(&params);
+	sl_param_defaults(&sl_kmeans_table, &params);
 	params.clusters = K;
 	params.restarts = 3;
 	params.seed = 5;
@@ -221,7 +221,7 @@ static void same_bytes_of_parts(int batch)
 	struct sl_kmeans_params params;
 	struct sl_kmeans *m;
 	int within = 0, parts = 0;
-	sl_kmeans_defaults(&params);
+	sl_param_defaults(&sl_kmeans_table, &params);
 	params.clusters = K;
 	params.restarts = 2;
 	params.iterations = 7;
@@ -271,7 +271,7 @@ static void inertia_is_told_while_it_falls(void **state)
 		struct sl_kmeans_status status;
 		struct sl_kmeans *m;
 		double before = INFINITY;
-		sl_kmeans_defaults(&params);
+		sl_param_defaults(&sl_kmeans_table, &params);
 		params.clusters = 12;
 		params.metric = metric;
 		params.tolerance = 0;
@@ -299,7 +299,7 @@ static void it_stops_when_asked(void **state)
 	float *x = make_points(MOST, 3, 40, 0, test_seed(13)), centroid[40 * 3];
 	struct sl_points p = points_of(x, MOST, 3);
 	struct sl_kmeans_params params;
-	sl_kmeans_defaults(&params);
+	sl_param_defaults(&sl_kmeans_table, &params);
 	params.clusters = 40;
 	params.restarts = 5;
 	for (int steps = 0; steps < 60; steps += 13) {
@@ -335,7 +335,7 @@ static void values_of_any_size(void **state)
 		x[at] = bytes[at] = (uint8_t)(sl_random_bits(test_seed(3), (uint64_t)at) % 256);
 	struct sl_points p = points_of(x, N, D);
 	struct sl_kmeans_params params;
-	sl_kmeans_defaults(&params);
+	sl_param_defaults(&sl_kmeans_table, &params);
 	run(&p, &params, NULL, &r);
 	struct sl_points of_bytes = {.n = N, .d = D, .n_user = N, .type = SL_POINTS_U8, .value = bytes};
 	run(&of_bytes, &params, NULL, &other);
@@ -358,7 +358,7 @@ static void far_starts_find_labels_or_are_refused(void **state)
 	static float x[N * D], start[2 * D];
 	const double sizes[] = {1e-40, 1e-20, 1, 1e11, 1e20, 1e38};
 	struct sl_kmeans_params params;
-	sl_kmeans_defaults(&params);
+	sl_param_defaults(&sl_kmeans_table, &params);
 	params.clusters = 2;
 	for (size_t size = 0; size < sizeof sizes / sizeof *sizes; size++) {
 		int taken = 0;
@@ -394,7 +394,7 @@ static void bad_input_is_refused(void **state)
 	struct sl_kmeans_params params;
 	struct sl_kmeans *m;
 	struct sl_error err;
-	sl_kmeans_defaults(&params);
+	sl_param_defaults(&sl_kmeans_table, &params);
 	params.clusters = 4;
 	assert_int_equal(sl_kmeans_create(&m, &p, &params, NULL, &err), SL_BADPARAM);
 	assert_string_equal(err.pointer, "/clusters");

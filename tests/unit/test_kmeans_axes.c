@@ -40,7 +40,7 @@ static float *make_flat(uint32_t d, uint32_t rank, uint32_t centres, double nois
 static struct sl_kmeans_params params_of(uint32_t clusters)
 {
 	struct sl_kmeans_params params;
-	sl_kmeans_defaults(&params);
+	sl_param_defaults(&sl_kmeans_table, &params);
 	params.clusters = (int)clusters;
 	params.tolerance = 0;
 	params.seed = test_seed(4);

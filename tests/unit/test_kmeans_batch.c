@@ -51,7 +51,7 @@ static void batches_follow_sculley(void **state)
 	double c[K * D];
 	struct sl_points p = points_of(x, N, D);
 	struct sl_kmeans_params params;
-	sl_kmeans_defaults(&params);
+	sl_param_defaults(&sl_kmeans_table, &params);
 	params.clusters = K;
 	params.batch = N;
 	params.tolerance = 0;
@@ -79,7 +79,7 @@ static void batches_come_near(void **state)
 		float *x = make_points(N, D, K, cosine ? 0 : 100, test_seed(23));
 		struct sl_points p = points_of(x, N, D);
 		struct sl_kmeans_params params;
-		sl_kmeans_defaults(&params);
+		sl_param_defaults(&sl_kmeans_table, &params);
 		params.clusters = K;
 		params.metric = cosine;
 		params.restarts = 4;
@@ -115,7 +115,7 @@ static void seeds_that_differ_begin_elsewhere(void **state)
 	float *x = make_points(N, D, 3, 0, test_seed(29)), centroid[SEEDS][K * D];
 	struct sl_points p = points_of(x, N, D);
 	struct sl_kmeans_params params;
-	sl_kmeans_defaults(&params);
+	sl_param_defaults(&sl_kmeans_table, &params);
 	params.clusters = K;
 	params.batch = N;
 	params.iterations = 1;
@@ -139,7 +139,7 @@ static void tiny_rows_have_labels(void **state)
 	for (int at = 0; at < N * D; at++)
 		x[at] = (float)(at / D % 2 ? 0.5 : 1e-40 * (1 + sl_random_uniform(test_seed(24), (uint64_t)at)));
 	struct sl_points p = points_of(x, N, D);
-	sl_kmeans_defaults(&params);
+	sl_param_defaults(&sl_kmeans_table, &params);
 	params.clusters = params.batch = 1;
 	params.tolerance = 0;
 	run(&p, &params, NULL, &r);

@@ -149,7 +149,7 @@ static float *make_points(uint32_t n, uint32_t d, uint32_t centres, double offse
 static struct sl_kmeans_params params_of(int clusters, int restarts, int iterations)
 {
 	struct sl_kmeans_params params;
-	sl_kmeans_defaults(&params);
+	sl_param_defaults(&sl_kmeans_table, &params);
 	params.clusters = clusters;
 	params.restarts = restarts;
 	params.iterations = iterations;

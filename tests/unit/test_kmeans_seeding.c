@@ -96,7 +96,7 @@ static void plain_seeds(const struct sl_points *p, uint32_t k, uint64_t seed, st
 static struct sl_kmeans_params params_of(uint32_t k, uint64_t seed)
 {
 	struct sl_kmeans_params params;
-	sl_kmeans_defaults(&params);
+	sl_param_defaults(&sl_kmeans_table, &params);
 	params.clusters = (int)k;
 	params.seeding = SL_KMEANS_PARALLEL;
 	params.seed = seed;

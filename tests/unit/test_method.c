@@ -73,7 +73,7 @@ static void bunch_open(struct bunch *b)
 	*b = (struct bunch){.x = make_points(), .method = sl_method_find("kmeans")};
 	b->points = (struct sl_points){.n = N, .d = D, .n_user = N, .type = SL_POINTS_F32, .value = b->x};
 	b->input.points = &b->points;
-	sl_kmeans_defaults(&b->params);
+	sl_param_defaults(&sl_kmeans_table, &b->params);
 	b->params.clusters = 40;
 	b->params.restarts = 3;
 	b->params.iterations = 12;
@@ -265,7 +265,7 @@ static void bad_parameters_are_named(void **state)
 	const struct sl_method *m = sl_method_find("kmeans");
 	struct sl_kmeans_params p;
 	struct sl_error err;
-	sl_kmeans_defaults(&p);
+	sl_param_defaults(&sl_kmeans_table, &p);
 	p.clusters = 11;
 	assert_int_equal(m->check(&p, 10, 2, &err), SL_BADPARAM);
 	assert_string_equal(err.pointer, "/clusters");

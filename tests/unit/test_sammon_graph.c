@@ -48,7 +48,7 @@ static struct sl_graph *grid(uint32_t side)
 static struct sl_sammon_params of_graph(int stress, int optimiser, int dims, int lengths)
 {
 	struct sl_sammon_params p;
-	sl_sammon_defaults(&p);
+	sl_param_defaults(&sl_sammon_table, &p);
 	p.stress = stress;
 	p.optimiser = optimiser;
 	p.dims = dims;
@@ -366,7 +366,7 @@ static void bad_parameters(void **state)
 	static const float wide[] = {1, 1e13f}, zero[] = {1, 0};
 	struct sl_graph *g = made_of(3, edge, wide, 2), *h = made_of(3, edge, zero, 2);
 	struct sl_sammon_params usual, p;
-	sl_sammon_defaults(&usual);
+	sl_param_defaults(&sl_sammon_table, &usual);
 	p = usual, p.partners = 32;
 	refused(g, &p, "/partners");
 	p = usual, p.pivots = 4;

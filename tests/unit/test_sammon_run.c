@@ -211,7 +211,7 @@ static void bad_parameters(void **state)
 	struct sl_sammon_params params;
 	struct sl_error err;
 	struct sl_sammon *m;
-	sl_sammon_defaults(&params);
+	sl_param_defaults(&sl_sammon_table, &params);
 	params.partners = 41;
 	assert_int_equal(sl_sammon_create(&m, &p, &params, NULL, &err), SL_BADPARAM);
 	assert_string_equal(err.pointer, "/partners");

@@ -79,7 +79,7 @@ static void modes(uint32_t n, bool ring, int integrator, double h, double (*left
 	double *y = malloc(n * sizeof *y), d = 0.7, t = 12;
 	for (uint32_t k = 0; k <= 9; k += 3) {
 		double lambda = 2 - 2 * cos((ring ? 2 : 1) * PI * k / n);
-		sl_signal_defaults(&p);
+		sl_param_defaults(&sl_signal_table, &p);
 		p.integrator = integrator;
 		p.diffusion = d;
 		p.duration = t;
@@ -136,7 +136,7 @@ static void sums_are_conserved(void **state)
 				struct sl_signal_params p;
 				struct sl_coupling *c;
 				double before = 0, after = 0, first = 0, last = 0;
-				sl_signal_defaults(&p);
+				sl_param_defaults(&sl_signal_table, &p);
 				p.integrator = integrator;
 				p.laplacian = laplacian;
 				p.duration = 3;
@@ -171,7 +171,7 @@ static void a_stimulus_adds_what_it_says(void **state)
 	struct sl_signal_params p;
 	double *y = malloc(sizeof *y * 1000);
 	for (int integrator = 0; integrator <= SL_SIGNAL_CRANK_NICOLSON; integrator++) {
-		sl_signal_defaults(&p);
+		sl_param_defaults(&sl_signal_table, &p);
 		p.integrator = integrator;
 		p.duration = 10;
 		p.stimulus_nodes = (struct sl_param_list){2, {100, 700}};
@@ -226,7 +226,7 @@ static void orders_are_those_of_the_methods(void **state)
 	for (int model = SL_SIGNAL_FITZHUGH_NAGUMO; model <= SL_SIGNAL_NAGUMO; model++)
 		for (int laplacian = 0; laplacian < 2; laplacian++) {
 			struct sl_signal_params p;
-			sl_signal_defaults(&p);
+			sl_param_defaults(&sl_signal_table, &p);
 			p.model = model;
 			p.laplacian = laplacian;
 			p.diffusion = laplacian ? 0.3 : 0.02;

@@ -37,7 +37,7 @@ static int close_device(void **state)
 static struct sl_signal_params params_of(int model, int integrator, int laplacian)
 {
 	struct sl_signal_params p;
-	sl_signal_defaults(&p);
+	sl_param_defaults(&sl_signal_table, &p);
 	p.model = model;
 	p.integrator = integrator;
 	p.laplacian = laplacian;

@@ -42,7 +42,7 @@ static void pagerank_is_the_solution(void **state)
 		struct sl_signal_params p;
 		struct sl_coupling *c;
 		double alpha = 0.9, sum = 0;
-		sl_signal_defaults(&p);
+		sl_param_defaults(&sl_signal_table, &p);
 		p.model = SL_SIGNAL_PAGERANK;
 		p.damping = alpha;
 		p.tolerance = 1e-13;
@@ -95,7 +95,7 @@ static void the_final_size_of_an_epidemic(void **state)
 	struct sl_graph *g = graph_of(N, (const uint32_t (*)[2])edge, NULL, count, true);
 	struct sl_signal_params p;
 	struct sl_coupling *c;
-	sl_signal_defaults(&p);
+	sl_param_defaults(&sl_signal_table, &p);
 	p.model = SL_SIGNAL_SIR;
 	p.laplacian = SL_SIGNAL_RANDOM_WALK;
 	p.infection = 0.4;
@@ -122,7 +122,7 @@ static void sir_follows_its_equations(void **state)
 	struct sl_graph *g = some_graph(test_seed(12), true, dense);
 	struct sl_signal_params p;
 	struct sl_coupling *c;
-	sl_signal_defaults(&p);
+	sl_param_defaults(&sl_signal_table, &p);
 	p.model = SL_SIGNAL_SIR;
 	p.infection = 0.1;
 	p.recovery = 0.2;
@@ -178,7 +178,7 @@ static void chances_are_those_of_the_seed(void **state)
 		struct sl_graph *g = some_graph(13, false, dense);
 		struct sl_signal_params p;
 		struct sl_coupling *c;
-		sl_signal_defaults(&p);
+		sl_param_defaults(&sl_signal_table, &p);
 		p.model = SL_SIGNAL_SIR_CHANCE;
 		p.laplacian = SL_SIGNAL_RANDOM_WALK;
 		p.infection = 1;
@@ -216,7 +216,7 @@ static void recovery_takes_as_long_as_it_says(void **state)
 	struct sl_signal_params p;
 	struct sl_coupling *c;
 	static float initial[2 * N], y[2 * N];
-	sl_signal_defaults(&p);
+	sl_param_defaults(&sl_signal_table, &p);
 	p.model = SL_SIGNAL_SIR_CHANCE;
 	p.recovery = 0.3;
 	p.duration = 2;

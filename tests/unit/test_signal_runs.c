@@ -37,7 +37,7 @@ static struct sl_signal *begin(const struct sl_graph *g, const struct sl_signal_
 static struct sl_signal_params params_of(int model, int integrator)
 {
 	struct sl_signal_params p;
-	sl_signal_defaults(&p);
+	sl_param_defaults(&sl_signal_table, &p);
 	p.model = model;
 	p.integrator = integrator;
 	p.laplacian = SL_SIGNAL_RANDOM_WALK;
@@ -289,7 +289,7 @@ static double speed(struct sl_signal *s, uint32_t n, int fields, double level, u
 static void fronts_run_at_the_exact_speed(void **state)
 {
 	struct sl_signal_params p;
-	sl_signal_defaults(&p);
+	sl_param_defaults(&sl_signal_table, &p);
 	p.model = SL_SIGNAL_NAGUMO;
 	p.epsilon = 0;
 	p.diffusion = 32;
@@ -354,7 +354,7 @@ static void pulses_run_along_a_line_of_10000_nodes(void **state)
 {
 	struct sl_signal_params p;
 	double want = plain_speed(900, 4, 0.02, 300, 700), c = 0;
-	sl_signal_defaults(&p);
+	sl_param_defaults(&sl_signal_table, &p);
 	p.model = SL_SIGNAL_FITZHUGH_NAGUMO;
 	p.diffusion = 4;
 	p.duration = 1e5;
@@ -456,7 +456,7 @@ static void values_without_bounds_end_the_run(void **state)
 	struct sl_error err;
 	void *run;
 	for (int integrator = 0; integrator <= SL_SIGNAL_CRANK_NICOLSON; integrator++) {
-		sl_signal_defaults(&p);
+		sl_param_defaults(&sl_signal_table, &p);
 		p.model = SL_SIGNAL_FITZHUGH_NAGUMO;
 		p.integrator = integrator;
 		p.laplacian = SL_SIGNAL_RANDOM_WALK;

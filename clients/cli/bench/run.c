@@ -11,18 +11,13 @@
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/options.h"
 #include "core/random.h"
-
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return x < y ? -1 : x > y;
-}
+#include "core/sort.h"
 
 struct bench_spread bench_spread_of(double *value, int count)
 {
 	if (!count)
 		return (struct bench_spread){NAN, NAN, NAN};
-	qsort(value, (size_t)count, sizeof *value, ascending);
+	qsort(value, (size_t)count, sizeof *value, sl_by_double);
 	return (struct bench_spread){value[count / 2], value[0], value[count - 1]};
 }
 

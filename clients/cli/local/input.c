@@ -27,7 +27,7 @@ int local_options(struct local *l, enum sl_input_kind kind, struct sl_input_opti
 {
 	/* `cancel` points to an int that may be set at any time; here the signal handler sets it */
 	*options = (struct sl_input_options){.read = {.cancel = (const int *)&cli_interrupted}};
-	sl_input_params_defaults(&l->given);
+	sl_param_defaults(&sl_input_params_table, &l->given);
 	int status = cli_params_of(l->cli, &sl_input_params_table, &l->given);
 	if (status)
 		return status;

@@ -13,6 +13,7 @@
 #include "core/formats/graphs/readers.h"
 #include "core/formats/text/names.h"
 #include "core/formats/text/numbering.h"
+#include "core/meant.h"
 
 #define SAMPLE 200          /* rows that are looked at */
 #define TIME_FROM 6e8       /* the year 1989, in seconds */
@@ -244,21 +245,13 @@ static char guess_separator(const struct look *l, const struct sl__line *line)
 
 /* ---- titles ----------------------------------------------------------------- */
 
-static bool one_of(const char *title, const char *const *words)
-{
-	for (; *words; words++)
-		if (!strcmp(title, *words))
-			return true;
-	return false;
-}
-
 static bool titled_one_of(const struct sl__edge_columns *c, int column, const char *const *words)
 {
 	struct sl__field field = {c->title[column], strlen(c->title[column])};
 	char title[40];
 
 	sl__plain_title(&field, title);
-	return c->titled && one_of(title, words);
+	return c->titled && sl_word_in(words, title);
 }
 
 static const char *const weights[] = {"weight", "weights", "w", "wt", "edgeweight", NULL};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/formats/graphs/edge_columns.h"
+#include "core/meant.h"
 
 /* Lower case, without blanks and punctuation. */
 void sl__plain_title(const struct sl__field *field, char out[40])
@@ -20,14 +21,11 @@ void sl__plain_title(const struct sl__field *field, char out[40])
 static bool is_relation(const struct sl__field *field)
 {
 	static const char *const titles[] = {"relation", "rel", "relationship", "predicate", "edge", "edgetype",
-					     "interaction"};
+					     "interaction", NULL};
 	char title[40];
 
 	sl__plain_title(field, title);
-	for (size_t k = 0; k < sizeof titles / sizeof *titles; k++)
-		if (!strcmp(title, titles[k]))
-			return true;
-	return false;
+	return sl_word_in(titles, title);
 }
 
 bool sl__edge_titles(const struct sl__fields *titles, int *source, int *target)
@@ -98,9 +96,8 @@ static const char *noun_of(const char *title)
 		size_t length = strlen(nouns[k]);
 		if (strncmp(plain, nouns[k], length))
 			continue;
-		for (size_t e = 0; endings[e]; e++)
-			if (!strcmp(plain + length, endings[e]))
-				return nouns[k];
+		if (sl_word_in(endings, plain + length))
+			return nouns[k];
 	}
 	return "";
 }
@@ -124,16 +121,13 @@ bool sl__kinds_of_titles(const struct sl__fields *titles, int *source, int *targ
 	char title[2][64], plain[40], side[2][40];
 	int found = 0, at[2] = {0};
 	for (int c = 0; c < titles->count && c < SL__FIELDS_MAX; c++) {
-		bool other = false;
 		sl__field_title(&titles->field[c], title[found < 2 ? found : 1], sizeof title[0]);
 		if (found < 2 && *noun_of(title[found])) {
 			at[found++] = c;
 			continue;
 		}
 		sl__plain_title(&titles->field[c], plain);
-		for (size_t k = 0; others[k]; k++)
-			other |= !strcmp(plain, others[k]);
-		if (!other && (c || *plain))  /* the first column may hold the rows' numbers */
+		if (!sl_word_in(others, plain) && (c || *plain))  /* the first column may hold the rows' numbers */
 			return false;
 	}
 	if (found < 2)

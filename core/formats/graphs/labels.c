@@ -37,11 +37,6 @@ static int count_error(struct labels *f, uint64_t found, const char *what)
 
 /* ---- arrays ------------------------------------------------------------------- */
 
-static int64_t read_source(void *context, void *out, uint64_t want, struct sl_error *err)
-{
-	return sl__source_read(context, out, want, err);
-}
-
 struct value {
 	int64_t value;
 	uint32_t label;
@@ -170,7 +165,7 @@ static int read_array(struct labels *f)
 {
 	unsigned char next;
 	struct sl__npy a;
-	int rc = sl__npy_read_header(&a, read_source, f->source, sl__source_name(f->source), f->err);
+	int rc = sl__npy_read_header(&a, sl__source_read_for, f->source, sl__source_name(f->source), f->err);
 
 	if (!rc)
 		rc = check_array(f, &a);

@@ -7,6 +7,7 @@
 
 #include "core/formats/text/date.h"
 #include "core/formats/text/number.h"
+#include "core/meant.h"
 
 #define LONG_TEXT 100      /* bytes; longer texts are no categories */
 #define FEW 50             /* so many different words may all be different and still be categories */
@@ -24,12 +25,10 @@ const char *sl_column_kind_name(enum sl_column_kind kind)
 
 bool sl_column_kind_parse(const char *name, enum sl_column_kind *out)
 {
-	for (int k = 0; k < SL_COLUMN_KIND_COUNT; k++)
-		if (!strcmp(name, names[k])) {
-			*out = (enum sl_column_kind)k;
-			return true;
-		}
-	return false;
+	int k = sl_word_index(names, SL_COLUMN_KIND_COUNT, name);
+	if (k >= 0)
+		*out = (enum sl_column_kind)k;
+	return k >= 0;
 }
 
 /* ---- one text ------------------------------------------------------------------------------ */

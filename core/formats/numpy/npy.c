@@ -12,11 +12,6 @@
 
 #define BLOCK 8192  /* elements converted at a time */
 
-static int64_t read_source(void *context, void *out, uint64_t want, struct sl_error *err)
-{
-	return sl__source_read(context, out, want, err);
-}
-
 static int check_layout(const struct sl__npy *a, const struct sl_read_options *options, const char *file,
 			struct sl_error *err)
 {
@@ -108,7 +103,7 @@ int sl_npy_read(float **out, uint64_t *n, uint64_t *d, const struct sl_read_opti
 	if (!options)
 		options = &none;
 	sl__source_set_options(source, options);
-	rc = sl__npy_read_header(&a, read_source, source, file, err);
+	rc = sl__npy_read_header(&a, sl__source_read_for, source, file, err);
 	if (!rc)
 		rc = check_layout(&a, options, file, err);
 	if (rc)

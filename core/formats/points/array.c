@@ -27,11 +27,6 @@ struct elements {
 	uint64_t done;
 };
 
-static int64_t read_source(void *context, void *out, uint64_t want, struct sl_error *err)
-{
-	return sl__source_read(context, out, want, err);
-}
-
 static int next_elements(struct elements *e, uint64_t count, void *out)
 {
 	struct sl__table *t = e->t;
@@ -246,7 +241,7 @@ int sl__read_points_npy(struct sl__table *t, struct sl_points **out)
 {
 	struct elements e = {.t = t, .file = sl__source_name(t->source)};
 	char extra;
-	int rc = sl__npy_read_header(&e.array, read_source, t->source, e.file, t->err);
+	int rc = sl__npy_read_header(&e.array, sl__source_read_for, t->source, e.file, t->err);
 
 	if (!rc)
 		rc = read_values(&e);

@@ -3,17 +3,6 @@
 
 #include "core/formats/points/text_internal.h"
 
-static bool is_whole(const struct sl__field *field, uint64_t *out)
-{
-	*out = 0;
-	for (size_t i = 0; i < field->length; i++) {
-		if (!sl__is_digit(field->text[i]) || i > 9)
-			return false;
-		*out = *out * 10 + (uint64_t)(field->text[i] - '0');
-	}
-	return field->length > 0;
-}
-
 /* Whole numbers of a line of two. */
 static bool two_numbers(const struct sl__line *line, uint64_t out[2])
 {
@@ -26,7 +15,7 @@ static bool two_numbers(const struct sl__line *line, uint64_t out[2])
 		while (p < line->end && !sl__is_blank(*p))
 			p++;
 		field.length = (size_t)(p - field.text);
-		if (!is_whole(&field, &out[k]))
+		if (!sl__field_is_whole(&field, &out[k]))
 			return false;
 	}
 	while (p < line->end && sl__is_blank(*p))

@@ -25,17 +25,6 @@ static bool is_word(const struct sl__field *field)
 	return !sl__text_is_missing(field) && !is_numeric(field);
 }
 
-static bool is_whole(const struct sl__field *field, uint64_t *out)
-{
-	*out = 0;
-	for (size_t i = 0; i < field->length; i++) {
-		if (!sl__is_digit(field->text[i]) || i > 9)
-			return false;
-		*out = *out * 10 + (uint64_t)(field->text[i] - '0');
-	}
-	return field->length > 0;
-}
-
 /* ---- separator -------------------------------------------------------------------- */
 
 /* Splits a line for a look: errors are left to the reader. False: it cannot be split. */
@@ -367,7 +356,7 @@ static bool counts_up(const struct sl__text *f, const struct sl__field *list, ui
 	if (count - first < 2 || (count == 2 && f->columns == 2 && !f->column[0].point && !f->column[1].point))
 		return false;
 	for (uint32_t c = first; c < count; c++)
-		if (!is_whole(&list[c], &number) || number != c - first)
+		if (!sl__field_is_whole(&list[c], &number) || number != c - first)
 			return false;
 	return true;
 }
@@ -376,11 +365,11 @@ static bool counts_up(const struct sl__text *f, const struct sl__field *list, ui
 static bool are_years(const struct sl__field *list, uint32_t count)
 {
 	uint64_t first, number;
-	uint32_t from = is_whole(&list[0], &first) ? 0 : 1;
-	if (count - from < (from ? 2 : 3) || !is_whole(&list[from], &first))
+	uint32_t from = sl__field_is_whole(&list[0], &first) ? 0 : 1;
+	if (count - from < (from ? 2 : 3) || !sl__field_is_whole(&list[from], &first))
 		return false;
 	for (uint32_t c = from; c < count; c++)
-		if (!is_whole(&list[c], &number) || number != first + c - from)
+		if (!sl__field_is_whole(&list[c], &number) || number != first + c - from)
 			return false;
 	return first >= YEAR_FROM && first + count <= YEAR_TO;
 }
@@ -444,10 +433,10 @@ static bool is_header(struct sl__text *f, const struct sl__line *first, const st
 			continue;
 		numeric += list[c].length > 0;
 		empty += list[c].length == 0;
-		wholes += is_whole(&list[c], &whole) && whole >= YEAR_FROM && whole <= YEAR_TO;
+		wholes += sl__field_is_whole(&list[c], &whole) && whole >= YEAR_FROM && whole <= YEAR_TO;
 		points += column->point || !(column->forms & SL__POINT_FORMS);
 		above |= is_word(&list[c]);
-		decimal |= is_numeric(&list[c]) && !is_whole(&list[c], &whole);
+		decimal |= is_numeric(&list[c]) && !sl__field_is_whole(&list[c], &whole);
 	}
 	years |= !above && wholes + empty > 0 && wholes == numeric &&
 		 ((wholes && points == wholes + empty) || (words && words_stand_alone(f, list, count)));
@@ -520,7 +509,8 @@ static int titles_of_comment(struct sl__text *f, const char *row)
 	uint64_t whole;
 	for (uint32_t c = 0; titles && c < count; c++) {
 		above += is_word(&list[c]) && f->column[c].has_numbers;
-		titles = (is_word(&list[c]) || is_whole(&list[c], &whole)) && (f->separator != ' ' || !f->column[c].words);
+		titles = (is_word(&list[c]) || sl__field_is_whole(&list[c], &whole)) &&
+			 (f->separator != ' ' || !f->column[c].words);
 	}
 	titles = titles && above;
 	for (uint32_t c = 0; titles && c < count; c++)

@@ -504,11 +504,6 @@ static int pass_line(struct sl__parts *p, struct sl_error *err)
 
 /* ---- arrays ----------------------------------------------------------------------------------------- */
 
-static int64_t read_bytes(void *source, void *out, uint64_t want, struct sl_error *err)
-{
-	return sl__source_read(source, out, want, err);
-}
-
 static int begin_array(struct sl__parts *p, struct sl_error *err)
 {
 	uint64_t rows = 0;
@@ -516,7 +511,7 @@ static int begin_array(struct sl__parts *p, struct sl_error *err)
 	for (int k = 0; k < p->count; k++) {
 		struct sl_source *s = p->part[k].source;
 		struct sl__npy a, *first = &p->shape;
-		int rc = sl__npy_read_header(&a, read_bytes, s, s->name, err);
+		int rc = sl__npy_read_header(&a, sl__source_read_for, s, s->name, err);
 		if (rc)
 			return rc;
 		if (!k)

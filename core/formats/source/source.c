@@ -228,6 +228,11 @@ int64_t sl__source_read(struct sl_source *s, void *out, uint64_t want, struct sl
 	return (int64_t)done;
 }
 
+int64_t sl__source_read_for(void *source, void *out, uint64_t want, struct sl_error *err)
+{
+	return sl__source_read(source, out, want, err);
+}
+
 int sl_source_copy(struct sl_source *s, FILE *out, struct sl_error *err)
 {
 	char block[65536];

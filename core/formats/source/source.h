@@ -48,6 +48,8 @@ const char *sl__source_separator(const struct sl_source *s, char separator);
 
 /* Reads up to want bytes. Returns their number, 0 at the end, or a negative code. */
 int64_t sl__source_read(struct sl_source *s, void *out, uint64_t want, struct sl_error *err);
+/* The same as a function for sl__npy_read_header(), whose context is the source. */
+int64_t sl__source_read_for(void *source, void *out, uint64_t want, struct sl_error *err);
 
 /* Reads a line, valid until the next call. It ends by a line feed, a carriage return, or both. Returns 1, 0 at the end,
  * or a negative code. */

@@ -234,3 +234,14 @@ bool sl__is_title(const char *title, const char *text)
 
 	return !strcmp(title, field.length < sizeof cut ? text : sl__field_title(&field, cut, sizeof cut));
 }
+
+bool sl__field_is_whole(const struct sl__field *field, uint64_t *out)
+{
+	*out = 0;
+	for (size_t i = 0; i < field->length; i++) {
+		if (field->text[i] < '0' || field->text[i] > '9' || i > 9)
+			return false;
+		*out = *out * 10 + (uint64_t)(field->text[i] - '0');
+	}
+	return field->length > 0;
+}

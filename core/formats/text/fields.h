@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define SL__FIELDS_MAX 256
 
@@ -47,6 +48,9 @@ const char *sl__field_title(const struct sl__field *field, char *out, size_t siz
 #define SL__TITLE_BYTES 64  /* of a title that is kept, with its end */
 /* True if `title`, which may have been cut, is the title `text` of a file. */
 bool sl__is_title(const char *title, const char *text);
+
+/* Reads a whole number of at most ten digits. False: the field is none. */
+bool sl__field_is_whole(const struct sl__field *field, uint64_t *out);
 
 /* Copies the field for messages: cut to size, unprintable bytes as '?'. The result is UTF-8. Returns out. */
 const char *sl__field_show(const struct sl__field *field, char *out, size_t size);

@@ -166,11 +166,6 @@ static int read_text(struct values *v, struct sl_source *source, const char *nam
 
 /* ---- arrays -------------------------------------------------------------------------------- */
 
-static int64_t read_source(void *context, void *out, uint64_t want, struct sl_error *err)
-{
-	return sl__source_read(context, out, want, err);
-}
-
 static size_t put_utf8(char *out, uint32_t c)
 {
 	if (c < 0x80)
@@ -273,7 +268,7 @@ static int read_elements(struct values *v, struct sl_source *source, const struc
 static int read_array(struct values *v, struct sl_source *source)
 {
 	struct sl__npy a;
-	int rc = sl__npy_read_header(&a, read_source, source, v->file, v->err);
+	int rc = sl__npy_read_header(&a, sl__source_read_for, source, v->file, v->err);
 	if (rc)
 		return rc;
 	v->strings = (a.kind == 'U' || a.kind == 'S') && a.size > 0 && a.size <= 1 << 20;
@@ -403,6 +398,24 @@ static void finish(struct values *v)
 	v->code = NULL;
 }
 
+/* Reads the body as one column. */
+static int read_body(struct values *v, const struct sl_uploaded *in, const struct sl__column_wish *wish,
+		     struct sl_label_table *table)
+{
+	struct sl_source *source = NULL;
+	enum body body = BODY_TEXT;
+	int rc = begin(v);
+	if (!rc)
+		rc = sl_uploaded_open(in, wish->account, &source, v->err);
+	if (!rc)
+		rc = recognise(source, &wish->options, &body, v->err);
+	if (!rc)
+		rc = body == BODY_ARRAY ? read_array(v, source) : body == BODY_JSON ? read_json(v, source)
+		   : read_text(v, source, wish->name, wish->only, table);
+	sl_source_close(source);
+	return rc;
+}
+
 /* Gives the texts and codes to a column. */
 static int give_texts(struct values *v, struct sl_label_column *out)
 {
@@ -428,23 +441,13 @@ int sl__column_texts(const struct sl_uploaded *in, const struct sl__column_wish 
 	struct values v = {.file = in->name, .nodes = nodes, .n = nodes->n, .exact = true, .account = wish->account, .err =
 			err};
 	struct sl_label_table table = {0};
-	struct sl_source *source = NULL;
-	enum body body = BODY_TEXT;
-	int rc = begin(&v);
-	if (!rc)
-		rc = sl_uploaded_open(in, wish->account, &source, err);
-	if (!rc)
-		rc = recognise(source, &wish->options, &body, err);
-	if (!rc)
-		rc = body == BODY_ARRAY ? read_array(&v, source) : body == BODY_JSON ? read_json(&v, source)
-		   : read_text(&v, source, wish->name, wish->only, &table);
+	int rc = read_body(&v, in, wish, &table);
 	if (!rc)
 		rc = give_texts(&v, out);
 	if (!rc && table.taken) {
 		*taken = sl_taken_json(table.taken);
 		*unmatched = table.taken->rows_left_out;
 	}
-	sl_source_close(source);
 	sl_label_table_finish(&table);
 	finish(&v);
 	return rc;
@@ -472,23 +475,13 @@ int sl__column_parse(const struct sl_uploaded *in, const struct sl__column_wish 
 	struct values v = {.file = in->name, .kind = wish->kind, .nodes = nodes, .n = nodes->n,
 			   .account = wish->account, .err = err};
 	struct sl_label_table table = {0};
-	struct sl_source *source = NULL;
-	enum body body = BODY_TEXT;
-	int rc = begin(&v);
-	if (!rc)
-		rc = sl_uploaded_open(in, wish->account, &source, err);
-	if (!rc)
-		rc = recognise(source, &wish->options, &body, err);
-	if (!rc)
-		rc = body == BODY_ARRAY ? read_array(&v, source) : body == BODY_JSON ? read_json(&v, source)
-		   : read_text(&v, source, wish->name, wish->only, &table);
+	int rc = read_body(&v, in, wish, &table);
 	if (!rc)
 		rc = give(&v, wish->name, description, value);
 	if (!rc && !*description)
 		rc = memory_error(&v);
 	if (!rc && table.taken)
 		*taken = sl_taken_json(table.taken);
-	sl_source_close(source);
 	sl_label_table_finish(&table);
 	finish(&v);
 	return rc;

@@ -84,11 +84,6 @@ static int end(struct storing *s, int rc, int place, json_t *description)
 
 /* ---- an array --------------------------------------------------------------------------------- */
 
-static int64_t read_source(void *context, void *out, uint64_t want, struct sl_error *err)
-{
-	return sl__source_read(context, out, want, err);
-}
-
 /* The side of a square of so many pixels; 0: it is none. */
 static uint64_t side_of(uint64_t pixels)
 {
@@ -152,7 +147,7 @@ static int copy_array(struct storing *s, uint64_t left)
 static int store_array(struct storing *s)
 {
 	struct sl__npy a;
-	int place = -1, rc = sl__npy_read_header(&a, read_source, s->source, sl__source_name(s->source), s->err);
+	int place = -1, rc = sl__npy_read_header(&a, sl__source_read_for, s->source, sl__source_name(s->source), s->err);
 	if (!rc)
 		rc = check_array(s, &a);
 	if (!rc)

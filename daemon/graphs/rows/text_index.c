@@ -15,6 +15,7 @@
 
 #include "daemon/files/values_file.h"
 #include "daemon/graphs/graphs_internal.h"
+#include "daemon/graphs/rows/rows_internal.h"
 #include "daemon/store/atomic.h"
 
 #define TEXTS SL_COLUMNS_PLACES
@@ -233,15 +234,6 @@ static int make(const char *path, const char *columns_path, const struct sl_colu
 	return rc;
 }
 
-int sl__index_make(const char *path, const char *columns_path, const struct sl_columns *columns, const int *cancel,
-		   struct sl_error *err)
-{
-	pthread_mutex_lock(&making_one);
-	int rc = make(path, columns_path, columns, cancel, err);
-	pthread_mutex_unlock(&making_one);
-	return rc;
-}
-
 /* ---- searching it --------------------------------------------------------------------------- */
 
 static sqlite3 *open_index(const char *path)
@@ -349,16 +341,9 @@ static int translate(const char *text, const char *filter, char out[QUERY_BYTES]
 	return 0;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ll + t.tv_nsec;
-}
-
 static int too_late(void *arg)
 {
-	return now_ns() > *(const int64_t *)arg;
+	return sl__rows_now_ns() > *(const int64_t *)arg;
 }
 
 static int no_texts(const struct sl_columns *columns, const char *only, struct sl_error *err)

@@ -12,11 +12,9 @@
 
 struct sl_graphs;
 
-/* Makes the index of all columns of kind text, or removes it if there are none. path: of the index; columns_path: of
- * the columns. cancel: ends it with SL_CANCELLED when it is not 0; NULL is fine. Pool thread. */
-int sl__index_make(const char *path, const char *columns_path, const struct sl_columns *columns, const int *cancel,
-		   struct sl_error *err);
-/* Makes it if it is not of these columns. Threads that do so at once wait for each other. */
+/* Makes the index of all columns of kind text, or removes it if there are none, unless it is of these columns. path: of
+ * the index; columns_path: of the columns. cancel: ends it with SL_CANCELLED when it is not 0; NULL is fine. Threads
+ * that do so at once wait for each other. Pool thread. */
 int sl__index_settle(const char *path, const char *columns_path, const struct sl_columns *columns, const int *cancel,
 		     struct sl_error *err);
 

@@ -4,29 +4,16 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/meant.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/json/json.h"
-
-/* -1: not a state. */
-static int parse_state(const char *text)
-{
-	for (int i = 0; i < SL_JOB_STATES; i++)
-		if (!strcmp(text, sl_job_state_name[i]))
-			return i;
-	return -1;
-}
-
-static json_t *text_json(const char *text)
-{
-	return text ? json_string(text) : json_null();
-}
 
 json_t *sl__job_document(const struct sl_job *job)
 {
 	const struct sl_job_record *r = &job->record;
 	json_t *o = json_object();
 	json_object_set_new(o, "graph", json_string(r->graph));
-	json_object_set_new(o, "name", text_json(r->name));
+	json_object_set_new(o, "name", sl_json_text_or_null(r->name));
 	json_object_set_new(o, "method", json_string(r->work.method->name));
 	json_object_set_new(o, "rows", json_integer(r->work.rows));
 	json_object_set_new(o, "columns", json_integer(r->work.columns));
@@ -130,12 +117,6 @@ static json_int_t int_of(const json_t *o, const char *key)
 	return json_integer_value(json_object_get(o, key));
 }
 
-static char *copy_of(const json_t *o, const char *key)
-{
-	const char *text = json_string_value(json_object_get(o, key));
-	return text ? strdup(text) : NULL;
-}
-
 static void copy_id(char out[SL_ULID_BYTES], const json_t *o, const char *key)
 {
 	const char *text = json_string_value(json_object_get(o, key));
@@ -162,7 +143,7 @@ static int read_work(const json_t *o, struct sl_work *work, struct sl_error *err
 	for (int i = 0; needed[i]; i++)
 		if (!(text[i] = json_string_value(json_object_get(o, needed[i]))))
 			return sl_error_set(err, SL_BADDATA, "It has no %s.", needed[i]);
-	if (!sl_ulid_valid(text[0]) || parse_state(text[1]) < 0)
+	if (!sl_ulid_valid(text[0]) || sl_word_index(sl_job_state_name, SL_JOB_STATES, text[1]) < 0)
 		return sl_error_set(err, SL_BADDATA, "There is no graph \"%.40s\" or no state \"%.40s\".", text[0], text[1]);
 	work->method = sl_method_find(text[2]);
 	if (!work->method)
@@ -186,8 +167,8 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	struct sl_job_record *r = &job->record;
 	r->work = work;
 	copy_id(r->graph, o, "graph");
-	job->life = sl_machine_loaded((enum sl_job_state)parse_state(state));
-	r->name = copy_of(o, "name");
+	job->life = sl_machine_loaded((enum sl_job_state)sl_word_index(sl_job_state_name, SL_JOB_STATES, state));
+	r->name = sl_json_copy(o, "name");
 	const char *user = json_string_value(json_object_get(o, "user"));
 	if (user)
 		snprintf(r->user, sizeof r->user, "%s", user);
@@ -234,8 +215,8 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	r->has_still = r->has_checkpoint && json_is_true(json_object_get(o, "still"));
 	r->checkpoint_iteration = (int)int_of(o, "checkpoint");
 	r->checkpoint_seconds = r->has_checkpoint ? real_of(o, "checkpoint_seconds") : 0;
-	r->idempotency_key = copy_of(o, "idempotency_key");
-	r->idempotency_hash = copy_of(o, "idempotency_hash");
+	r->idempotency_key = sl_json_copy(o, "idempotency_key");
+	r->idempotency_hash = sl_json_copy(o, "idempotency_hash");
 	r->preparation_s = real_of(o, "preparation_seconds");
 	r->notes = json_incref(json_object_get(o, "notes"));
 	r->problem = json_incref(json_object_get(o, "problem"));

@@ -5,11 +5,6 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/json/json.h"
 
-static json_t *text_json(const char *text)
-{
-	return text ? json_string(text) : json_null();
-}
-
 static double speed(const struct sl_job *job)
 {
 	int done = job->record.status.iteration;
@@ -90,7 +85,7 @@ json_t *sl_job_json(const struct sl_job *job)
 	json_t *object = json_object();
 	json_object_set_new(object, "id", json_string(job->record.id));
 	json_object_set_new(object, "graph", json_string(job->record.graph));
-	json_object_set_new(object, "name", text_json(job->record.name));
+	json_object_set_new(object, "name", sl_json_text_or_null(job->record.name));
 	json_object_set_new(object, "method", json_string(job->record.work.method->name));
 	json_object_set_new(object, "input", job->record.input ? json_incref(job->record.input) : json_null());
 	json_object_set_new(object, "state", json_string(sl_job_state_name[job->life.state]));
@@ -114,11 +109,12 @@ json_t *sl_job_json(const struct sl_job *job)
 			    json_string(job->record.timed_out ? "time" : sl_stop_name(job->record.status.stop))
 								      : json_null());
 	json_object_set_new(object, "frame", json_integer(job->readers.watch.sequence));
-	json_object_set_new(object, "project", text_json(sl_project_name(job->jobs->d->users, job->record.project)));
+	json_object_set_new(object, "project", sl_json_text_or_null(sl_project_name(job->jobs->d->users,
+										    job->record.project)));
 	sl_users_add_owner(job->jobs->d->users, job->record.id, object);
 	json_object_set_new(object, "may_change", json_true());  /* corrected for each receiver (users.h) */
-	json_object_set_new(object, "batch", text_json(job->record.batch[0] ? job->record.batch : NULL));
-	json_object_set_new(object, "after", text_json(job->record.after[0] ? job->record.after : NULL));
+	json_object_set_new(object, "batch", sl_json_text_or_null(job->record.batch[0] ? job->record.batch : NULL));
+	json_object_set_new(object, "after", sl_json_text_or_null(job->record.after[0] ? job->record.after : NULL));
 	json_object_set_new(object, "waiting", sl__job_waiting_json(job));
 	json_object_set_new(object, "layout", json_boolean(job->record.has_layout && sl__job_ended(job)));
 	json_object_set_new(object, "results", job->record.has_results && sl__job_ended(job) ?

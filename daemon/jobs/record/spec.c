@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/meant.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/record/spec.h"
 #include "daemon/layouts/layouts.h"
@@ -34,17 +35,9 @@ static int read_graph(struct sl_jobs *j, const json_t *body, struct sl_job_spec 
 	return 0;
 }
 
-static bool is_member(const char *name)
-{
-	for (int i = 0; members[i]; i++)
-		if (!strcmp(name, members[i]))
-			return true;
-	return false;
-}
-
 bool sl__job_spec_knows(const struct sl_method *method, const char *member)
 {
-	return is_member(member) || sl_param_find(method->params, member);
+	return sl_word_in(members, member) || sl_param_find(method->params, member);
 }
 
 int sl__job_spec_time_limit(const json_t *body, double *seconds, struct sl_error *err)
@@ -421,9 +414,10 @@ static json_t *flatten(const json_t *body, const json_t *params, struct sl_error
 	}
 	json_object_foreach((json_t *)params, key, value) {
 		snprintf(pointer, sizeof pointer, "/params/%.64s", key);
-		if (is_member(key) || json_object_get(flat, key)) {
-			sl_error_field(err, SL_BADPARAM, pointer, is_member(key) ? "%.64s is no parameter; it stands beside "
-				       "params." : "%.64s stands in params and beside it.", key);
+		if (sl_word_in(members, key) || json_object_get(flat, key)) {
+			sl_error_field(err, SL_BADPARAM, pointer, sl_word_in(members, key) ?
+				       "%.64s is no parameter; it stands beside params." :
+				       "%.64s stands in params and beside it.", key);
 			json_decref(flat);
 			return NULL;
 		}

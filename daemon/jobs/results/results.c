@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/formats/numpy/npy.h"
+#include "core/meant.h"
 #include "daemon/files/job_files.h"
 #include "daemon/graphs/nodes.h"
 #include "daemon/jobs/results/text.h"
@@ -22,13 +23,9 @@ const char *const sl__layout_type[] = {"application/octet-stream", "text/csv; ch
 int sl_layout_form_of_request(const struct sl_request *r, enum sl_layout_form *form, struct sl_error *err)
 {
 	const char *text = sl_request_query(r, "format");
-	*form = SL_LAYOUT_NPY;
-	for (int i = 0; i < 3 && text; i++)
-		if (!strcmp(text, form_name[i])) {
-			*form = (enum sl_layout_form)i;
-			return 0;
-		}
-	return text ? sl_error_field(err, SL_BADPARAM, "?format", "format must be one of npy, csv, json.") : 0;
+	int found = text ? sl_word_index(form_name, 3, text) : SL_LAYOUT_NPY;
+	*form = found < 0 ? SL_LAYOUT_NPY : (enum sl_layout_form)found;
+	return found < 0 ? sl_error_field(err, SL_BADPARAM, "?format", "format must be one of npy, csv, json.") : 0;
 }
 
 bool sl_job_refuses_layout(const struct sl_job *job, struct sl_request *r)

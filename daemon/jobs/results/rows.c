@@ -210,7 +210,7 @@ static int read_query(struct sl__rows *q, struct sl_error *err)
 {
 	struct sl_input_params given;
 	struct sl_neighbours_params search;
-	sl_input_params_defaults(&given);
+	sl_param_defaults(&sl_input_params_table, &given);
 	int code = sl_request_query_params(q->request, &sl_columns_params_table, &given, err);
 	if (!code)
 		code = sl_input_params_settle(&given, &q->how, &search, err);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/meant.h"
 #include "daemon/config/daemon.h"
 #include "daemon/people/people.h"
 #include "daemon/routes/routes.h"
@@ -149,19 +150,16 @@ void sl_route_top(struct sl_request *r)
 					    "jobs", "graphs", NULL};
 	const char *by = sl_request_query(r, "by"), *sort = sl_request_query(r, "sort");
 	struct sl_error err;
-	int i = 0;
 	bool projects = by && !strcmp(by, "project");
-	while (sort && sorts[i] && strcmp(sort, sorts[i]))
-		i++;
 	if (by && !projects && strcmp(by, "user")) {
 		sl_error_field(&err, SL_BADPARAM, "?by", "by must be user or project");
 		sl_reply_error(r, &err);
-	} else if (!sorts[i]) {
+	} else if (sort && !sl_word_in(sorts, sort)) {
 		sl_error_field(&err, SL_BADPARAM, "?sort", "sort must be device_seconds, device_bytes, disk_bytes, "
 			       "running_jobs, queued_jobs, jobs or graphs");
 		sl_reply_error(r, &err);
 	} else {
-		json_t *items = sl_people_top(sl_request_daemon(r), projects, sorts[i]);
+		json_t *items = sl_people_top(sl_request_daemon(r), projects, sort ? sort : sorts[0]);
 		sl_reply_json(r, 200, items ? json_pack("{s:o}", "items", items) : NULL);
 	}
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/jobs/results/batch/batch_internal.h"
+#include "daemon/json/json.h"
 #include "daemon/util/log.h"
 
 void sl__batch_destroy(struct sl_batch *b)
@@ -93,12 +94,6 @@ static bool each_is_good(const json_t *each)
 	return json_is_array(each);
 }
 
-static char *copy_of(const json_t *o, const char *key)
-{
-	const char *text = json_string_value(json_object_get(o, key));
-	return text ? strdup(text) : NULL;
-}
-
 int sl__batch_load(void *arg, const char *id, json_t *o)
 {
 	struct sl_jobs *j = arg;
@@ -113,9 +108,9 @@ int sl__batch_load(void *arg, const char *id, json_t *o)
 	snprintf(b->id, sizeof b->id, "%s", id);
 	snprintf(b->graph, sizeof b->graph, "%s", graph);
 	snprintf(b->user, sizeof b->user, "%s", user);
-	b->name = copy_of(o, "name");
-	b->key = copy_of(o, "key");
-	b->hash = copy_of(o, "hash");
+	b->name = sl_json_copy(o, "name");
+	b->key = sl_json_copy(o, "key");
+	b->hash = sl_json_copy(o, "hash");
 	b->created_ms = (uint64_t)json_integer_value(json_object_get(o, "created"));
 	b->each = json_incref(json_object_get(o, "each"));
 	b->recorded = true;
