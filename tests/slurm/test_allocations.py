@@ -13,7 +13,7 @@ from harness import Api, in_time, program, wait_until
 
 zmq = pytest.importorskip("zmq")
 ROOT = "root-token-of-a-test-that-is-long-enough"
-LONG = 20000       # iterations: some seconds
+LONG = 10000       # iterations: some seconds
 ENDLESS = 1000000
 
 

@@ -5,21 +5,19 @@ import signal
 
 import pytest
 
-from harness import wait_until
+from harness import LIGHT, wait_until
 
-LONG = 20000  # iterations: some seconds
+LONG = 10000  # iterations: some seconds
 ENDLESS = 1000000
-KILLS = int(os.environ.get("SLURM_KILLS", "5"))
-
-
-@pytest.fixture(scope="module")
-def expected():
-    """Layouts of this machine, by graph and iterations."""
-    return {}
+KILLS = int(os.environ.get("SLURM_KILLS", "2" if LIGHT else "5"))
+LAYOUTS = {}   # of this machine, by iterations; the graph is always the same
 
 
 def result(server, graph, iterations):
-    return server.api.layout_bytes(server.api.run(graph, engine="cpu", iterations=iterations, seconds=120)["id"])
+    if iterations not in LAYOUTS:
+        job = server.api.run(graph, engine="cpu", iterations=iterations, seconds=120)["id"]
+        LAYOUTS[iterations] = server.api.layout_bytes(job)
+    return LAYOUTS[iterations]
 
 
 def allocation(server, job):
@@ -57,6 +55,7 @@ def check(server, graph, job, iterations=LONG, seconds=90):
     return ended
 
 
+@pytest.mark.longest
 def test_preempted(serve, cluster):
     """Another job takes all nodes; Slurm puts the allocation back into its queue, and the job goes on later."""
     server = serve(slurm_max_workers=1)
@@ -92,6 +91,7 @@ def test_time_limit(serve, cluster):
     server.api.patch(f"/v1/jobs/{job}", json={"cancelled": True})
 
 
+@pytest.mark.longest
 def test_silent_slurmctld(serve, cluster):
     """slurmctld is down: running jobs go on, new ones wait and say why, this machine computes, and a metric tells."""
     server = serve(slurm_max_workers=2)

@@ -21,6 +21,7 @@ def rest(serve, cluster, tmp_path, monkeypatch):
     return make
 
 
+@pytest.mark.longest
 def test_a_job(rest, cluster):
     """The same bytes, the same waiting, the same cancelling."""
     server = rest(slurm_max_workers=1, slurm_gres="gpu:2", slurm_partition="nowhere", slurm_time_s=600,
