@@ -301,7 +301,8 @@ void sl__slurm_cancel_now(struct sl_slurm *s)
 	char path[4200], ids[SL__CANCELS][24];
 	const char *argv[SL__CANCELS + 2];
 	int count = s->cancels;
-	if (s->scancel || !count || s->closing)
+	bool unable = sl__rest_used(s) && !s->rest[0];  /* its version is not known yet */
+	if (s->scancel || !count || s->closing || unable)
 		return;
 	s->cancels = 0;
 	if (sl__rest_used(s)) {

@@ -92,11 +92,12 @@ static void put(FILE *to, const char *name, const char *format, ...)
 	free(text);
 }
 
-/* The name of the account that runs the server. */
-static const char *own_name(void)
+/* Looked up once, since that may take long where accounts are on a network. */
+static void find_account(struct sl_slurm *s)
 {
-	const struct passwd *p = getpwuid(getuid());
-	return p ? p->pw_name : "";
+	const struct passwd *p = s->account[0] ? NULL : getpwuid(getuid());
+	if (p)
+		snprintf(s->account, sizeof s->account, "%s", p->pw_name);
 }
 
 struct request {
@@ -120,7 +121,7 @@ static char *configuration(const struct sl_slurm *s, const struct request *q, co
 		"write-out = \"\\n%%{http_code}\\n\"\n",
 		CURL_S, CONNECT_S);
 	put(to, "request", "%s", q->method);
-	put(to, "header", "X-SLURM-USER-NAME: %s", own_name());
+	put(to, "header", "X-SLURM-USER-NAME: %s", s->account);
 	put(to, "header", "X-SLURM-USER-TOKEN: %s", token);
 	if (local)
 		put(to, "unix-socket", "%s", url + 5);
@@ -143,6 +144,7 @@ static struct sl_child *ask(struct sl_slurm *s, const struct request *q, char *w
 	char token[TOKEN_BYTES];
 	if (!read_token(&s->d->config, token, sizeof token, why, bytes))
 		return NULL;
+	find_account(s);
 	char *text = configuration(s, q, token);
 	sodium_memzero(token, sizeof token);
 	const struct sl_child_spec spec = {.argv = argv, .input = text, .most_bytes = q->most_bytes, .limit_ms = LIMIT_MS};

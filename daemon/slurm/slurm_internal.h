@@ -70,6 +70,7 @@ struct sl_slurm {
 	/* rest.c */
 	char rest[16];                    /* the version that slurmrestd offers, "v0.0.38"; "": not known yet */
 	bool reading;                     /* its listing, on the pool */
+	char account[64];                 /* name of the account that runs the server; "": not looked up yet */
 	uint64_t booked_ms;               /* loop time of the last writing of what was charged */
 	void (*closed)(void *arg);
 	void *closed_arg;
