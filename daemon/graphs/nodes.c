@@ -278,6 +278,76 @@ static int make_edges(struct sl__question *q)
 	return answer_pairs(q, "edges", list);
 }
 
+/* ---- the strongest edges of all --------------------------------------------------------------- */
+
+struct edge {
+	float weight;
+	uint32_t from, to;
+};
+
+/* The order of edges: the strongest first, equal ones by their nodes. */
+static int by_strength(const void *a, const void *b)
+{
+	const struct edge *x = a, *y = b;
+	if (x->weight != y->weight)
+		return x->weight < y->weight ? 1 : -1;
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return (x->to > y->to) - (x->to < y->to);
+}
+
+/* Lets the weakest edge of the heap, which is on top, sink to its place. */
+static void sink(struct edge *heap, uint64_t count, uint64_t at)
+{
+	for (uint64_t child; (child = 2 * at + 1) < count; at = child) {
+		if (child + 1 < count && by_strength(&heap[child + 1], &heap[child]) > 0)
+			child++;
+		if (by_strength(&heap[child], &heap[at]) <= 0)
+			return;
+		struct edge moved = heap[at];
+		heap[at] = heap[child];
+		heap[child] = moved;
+	}
+}
+
+/* Entries between different nodes, each pair once if the matrix is symmetric: the `count` strongest, by a heap. */
+static int make_strongest(struct sl__question *q)
+{
+	const struct sl_graph *g = q->part[SL_PART_DATA]->graph;
+	uint64_t most = q->query.count, count = 0, total = 0;
+	struct edge *heap = malloc((most + 1) * sizeof *heap);
+	if (!heap)
+		return sl_error_memory(&q->err, "the edges");
+	for (uint32_t i = 0; i < g->n; i++)
+		for (uint64_t e = g->start[i]; e < g->start[i + 1]; e++) {
+			struct edge one = {g->weight ? g->weight[e] : 1, i, g->node[e]};
+			if (one.to == i || (g->symmetric && one.to < i))
+				continue;
+			total++;
+			if (count < most) {
+				heap[count++] = one;
+				for (uint64_t at = count / 2; count == most && at-- > 0;)
+					sink(heap, count, at);
+			} else if (by_strength(&one, &heap[0]) < 0) {
+				heap[0] = one;
+				sink(heap, count, 0);
+			}
+		}
+	qsort(heap, count, sizeof *heap, by_strength);
+	json_t *list = json_array();
+	for (uint64_t k = 0; k < count; k++)
+		json_array_append_new(list, json_pack("[I, I, f]", (json_int_t)heap[k].from, (json_int_t)heap[k].to,
+						      (double)heap[k].weight));
+	free(heap);
+	q->answer = json_pack("{s:I, s:o}", "total", (json_int_t)total, "edges", list);
+	return 0;
+}
+
+static int make_edges_asked(struct sl__question *q)
+{
+	return q->query.strongest ? make_strongest(q) : make_edges(q);
+}
+
 void sl_nodes_edges(struct sl_graphs *s, const char *id, const struct sl_nodes_query *q, struct sl_request *r)
 {
 	const struct sl_graph_record *g = sl_graphs_find(s, id);
@@ -285,5 +355,5 @@ void sl_nodes_edges(struct sl_graphs *s, const char *id, const struct sl_nodes_q
 		sl_reply_problem(r, SL_CONFLICT, "graph %s holds points, which have neighbours: ask for "
 				 "/v1/graphs/%s/neighbours", id, id);
 	else
-		sl__question_ask(s, id, q, 1u << SL_PART_DATA, make_edges, r);
+		sl__question_ask(s, id, q, 1u << SL_PART_DATA, make_edges_asked, r);
 }

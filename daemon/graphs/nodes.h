@@ -14,6 +14,7 @@
 struct sl_nodes_query {
 	uint64_t from, count;   /* names, labels: the page; other requests: count is the most */
 	uint32_t node;
+	bool strongest;         /* edges: the `count` strongest of all, and not those of one node */
 	const char *text;       /* the text to search, or the name of a column of labels; copied */
 	bool binary;            /* labels: reply with all codes or numbers, as they are in memory */
 };
@@ -24,7 +25,8 @@ void sl_nodes_names(struct sl_graphs *s, const char *id, const struct sl_nodes_q
 void sl_nodes_search(struct sl_graphs *s, const char *id, const struct sl_nodes_query *q, struct sl_request *r);
 /* {node, name, neighbours: [{node, name, distance}]}; only for points */
 void sl_nodes_neighbours(struct sl_graphs *s, const char *id, const struct sl_nodes_query *q, struct sl_request *r);
-/* {node, name, edges: [{node, name, weight}]}; only for graphs */
+/* {node, name, edges: [{node, name, weight}]}; only for graphs. strongest: {total, edges: [[from, to, weight]]}, each
+ * pair once if the graph is symmetric, without edges from a node to itself */
 void sl_nodes_edges(struct sl_graphs *s, const char *id, const struct sl_nodes_query *q, struct sl_request *r);
 
 /* ---- labels: columns of words or numbers (columns.c) ---------------------------------- */

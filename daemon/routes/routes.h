@@ -42,7 +42,7 @@
 	X("GET", "/v1/graphs/{graph}/columns/{column}/images/{node}", graph_image, READ, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/graphs/{graph}/columns/{column}/sprites", graph_sprites, READ, SL_BODY_NONE, \
 	  "across count from nodes size") \
-	X("GET", "/v1/graphs/{graph}/edges", graph_edges, READ, SL_BODY_NONE, "count node") \
+	X("GET", "/v1/graphs/{graph}/edges", graph_edges, READ, SL_BODY_NONE, "count node strongest") \
 	X("DELETE", "/v1/graphs/{graph}/holds/{hold}", graph_hold_delete, DELETE, SL_BODY_NONE, NULL) \
 	X("PUT", "/v1/graphs/{graph}/holds/{hold}", graph_hold_put, CHANGE, SL_BODY_NONE, NULL) \
 	X("GET", "/v1/graphs/{graph}/labels", graph_labels, READ, SL_BODY_NONE, NULL) \

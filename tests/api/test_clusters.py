@@ -103,6 +103,22 @@ def test_clusters_of_a_kmeans_job(api, made):
     assert "gives no labels" in api.request("GET", f"/v1/jobs/{job}/clusters", 400, params={"clusters_of": job}).json()["detail"]
 
 
+def test_strongest_edges(api):
+    rng = np.random.default_rng(4)
+    pairs = {tuple(sorted(map(int, rng.choice(50, 2, replace=False)))): round(float(rng.random()), 3) for _ in range(300)}
+    text = "".join(f"{a} {b} {w}\n" for (a, b), w in pairs.items()) + "3 3 9\n"
+    g = api.post("/v1/graphs", 201, files={"file": ("w.edges", text)}, params={"name": "weights"}).json()["id"]
+    names = api.get(f"/v1/graphs/{g}/names?count=100").json()["names"]
+    for most in (1, 7, 100, 100000):
+        reply = api.get(f"/v1/graphs/{g}/edges?strongest={most}").json()
+        assert reply["total"] == len(pairs) and len(reply["edges"]) == min(most, len(pairs))
+        weights = sorted(pairs.values(), reverse=True)[:most]
+        assert np.allclose([w for _, _, w in reply["edges"]], weights)
+        assert all(abs(pairs[tuple(sorted((int(names[a]), int(names[b]))))] - w) < 1e-6 for a, b, w in reply["edges"])
+    for bad in ("strongest=0", "strongest=x", "strongest=100001", "strongest=5&node=3"):
+        api.get(f"/v1/graphs/{g}/edges?{bad}", 400)
+
+
 @pytest.mark.parametrize("query, says", [
     ({"columns": "nothing"}, 'no column named "nothing"'), ({"level": "3"}, "level"), ({"level": "x"}, "level"),
     ({"clusters_of": "01AAAAAAAAAAAAAAAAAAAAAAAA"}, "There is no job"), ({"colums": "about"}, "colums")])

@@ -76,9 +76,25 @@ void sl_route_graph_neighbours(struct sl_request *r)
 	ask(r, read_node(r, &q, &err), &err, &q, sl_nodes_neighbours);
 }
 
+static int read_strongest(const struct sl_request *r, struct sl_nodes_query *q, struct sl_error *err)
+{
+	int64_t count = 0;
+	int rc = sl_request_query_int(r, "strongest", 1, PAIRS_MAX, &count, err);
+	if (!rc && (sl_request_query(r, "node") || sl_request_query(r, "count")))
+		rc = sl_error_field(err, SL_BADPARAM, "?strongest", "strongest is the number of edges of the whole graph; it "
+				    "goes without node and count");
+	q->strongest = true;
+	q->count = (uint64_t)count;
+	return rc;
+}
+
 void sl_route_graph_edges(struct sl_request *r)
 {
 	struct sl_nodes_query q = {0};
 	struct sl_error err;
+	if (sl_request_query(r, "strongest")) {
+		ask(r, read_strongest(r, &q, &err), &err, &q, sl_nodes_edges);
+		return;
+	}
 	ask(r, read_node(r, &q, &err), &err, &q, sl_nodes_edges);
 }

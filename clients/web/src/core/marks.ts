@@ -3,6 +3,7 @@
 import { project } from "../gl/pick.ts";
 import type { View } from "../gl/view.ts";
 import type { Ellipse } from "./clusters.ts";
+import { type MapCluster, shownClusters } from "./mapnames.ts";
 import { shorten } from "./format.ts";
 
 const LABELS = 30;         // most categories named in the picture
@@ -10,6 +11,7 @@ const SAMPLE = 12000;
 const REACHES = [2, 2, 1, 1];   // cells on each side, in each step of the mean shift
 const CELL = 28;           // pixels of a cell in which nodes are counted, at most
 const LETTERS = 22;        // of a name
+const CLUSTER_LETTERS = 34;
 const SHARE = 0.5;         // of the nodes around a name that belong to its category; a name amid others would mislead
 const CROWD = 24;          // nodes among which that is decided, if there are so many
 export const NAME_FONT = "600 12px system-ui, sans-serif", NAME_HALO = 4, ELLIPSE_LINE = 1.5, ELLIPSE_OPACITY = 0.85;
@@ -22,10 +24,13 @@ export interface Marked {
 	colours: string[];           // of the categories
 	stride: number;              // of the layout's sample of nodes
 	ellipses: Ellipse[];
+	clusters: MapCluster[];      // of the layout, whose names are shown; []: none are
+	contours: Float32Array[];    // lines of equal density (contours.ts); []: none are shown
 }
 
 export interface Peak {
-	code: number;
+	code: number;                // of a category
+	text?: string;               // of a cluster: its name
 	x: number;
 	y: number;
 }
@@ -34,8 +39,13 @@ export interface Peak {
 export const inks = (dark: boolean): { ink: string; halo: string } =>
 	(dark ? { ink: "#f2f5f9", halo: "rgb(12 15 20 / .85)" } : { ink: "#16191f", halo: "rgb(255 255 255 / .9)" });
 
+/** Where names go, in CSS pixels: those of clusters, if they are shown, else those of categories. */
+export function peaks(m: Marked): Peak[] {
+	return m.clusters.length && m.view ? shownClusters(m.view, m.clusters).map(c => ({ code: -1, ...c })) : categoryPeaks(m);
+}
+
 /** The densest place of each category that has most of the nodes there, in CSS pixels. */
-export function peaks({ view, codes, categories, stride }: Marked): Peak[] {
+function categoryPeaks({ view, codes, categories, stride }: Marked): Peak[] {
 	const scene = view?.scene();
 	if (!scene || !codes || categories.length > LABELS || categories.length < 2 || scene.b.dims === 1)
 		return [];
@@ -99,8 +109,8 @@ export function peaks({ view, codes, categories, stride }: Marked): Peak[] {
 /** The names that have room, the ones of the first places first. width: of a text in pixels. */
 export function placedNames(m: Marked, names: Peak[], width: (text: string) => number): { text: string; x: number; y: number }[] {
 	const taken: [number, number, number, number][] = [];
-	return names.flatMap(({ code, x, y }) => {
-		const text = shorten(m.categories[code] ?? "", LETTERS), w = width(text) / 2 + 3;
+	return names.flatMap(({ code, text: own, x, y }) => {
+		const text = shorten(own ?? m.categories[code] ?? "", own ? CLUSTER_LETTERS : LETTERS), w = width(text) / 2 + 3;
 		if (taken.some(([l, t, r, b]) => x + w > l && x - w < r && y + 9 > t && y - 9 < b))
 			return [];
 		taken.push([x - w, y - 9, x + w, y + 9]);
@@ -149,5 +159,30 @@ export function drawEllipses(g: CanvasRenderingContext2D, m: Marked): void {
 		g.ellipse(x, y, ...radii, angle, 0, 7);
 		g.stroke();
 	}
+	g.globalAlpha = 1;
+}
+
+/** The path of contours of one density in CSS pixels: x0, y0, x1, y1 of each segment. */
+export function placedContours({ view, contours }: Marked): Float32Array[] {
+	if (!view || !contours.length)
+		return [];
+	const [ox, oy, unit] = view.placeOf(0, 0);
+	return contours.map(line => line.map((v, k) => (k % 2 ? oy - v * unit : ox + v * unit)));
+}
+
+export const CONTOUR_LINE = 1, contourOpacity = (k: number): number => 0.3 + 0.12 * k;
+
+export function drawContours(g: CanvasRenderingContext2D, m: Marked, dark: boolean): void {
+	g.strokeStyle = inks(dark).ink;
+	g.lineWidth = CONTOUR_LINE;
+	placedContours(m).forEach((line, k) => {
+		g.globalAlpha = contourOpacity(k);
+		g.beginPath();
+		for (let i = 0; i < line.length; i += 4) {
+			g.moveTo(line[i]!, line[i + 1]!);
+			g.lineTo(line[i + 2]!, line[i + 3]!);
+		}
+		g.stroke();
+	});
 	g.globalAlpha = 1;
 }

@@ -6,11 +6,13 @@ import { columnColours, css, scaleTexture, texture } from "../gl/palettes.ts";
 import type { RGB } from "../gl/renderer.ts";
 import { ApiError, getJson } from "./api.ts";
 import { colourOfColumn, colourOfFirst, type Ellipse, ellipsesOf, foundBy, jobOfColour } from "./clusters.ts";
+import { contoursOf } from "./contours.ts";
 import { Filter } from "./filter.ts";
 import { followFrames, oneFrame } from "./follow.ts";
 import type { Frame } from "./frame.ts";
 import { keptLayout } from "./kept.ts";
 import type { Marked } from "./marks.ts";
+import type { MapCluster } from "./mapnames.ts";
 import { DEGREE, type Nodes, nodesOf, sampled, type Values } from "./nodes.ts";
 import { Recording } from "./record.ts";
 import { type Names, regroup } from "./regroup.ts";
@@ -40,6 +42,10 @@ export class Session {
 	readonly values = new Signal<Values | null>(null);
 	readonly names = new Signal<ReadonlyMap<string, Names>>(new Map());   // by column: other names of categories, for this view
 	readonly size = new Signal(1);
+	readonly clusters = new Signal<MapCluster[]>([]);  // whose names are on the map
+	readonly contours = new Signal(false);             // lines of equal density are shown
+	readonly edges = new Signal<Uint32Array | null>(null);   // pairs of nodes whose edges are drawn; null: none, also not those under the pointer
+	hoverNear: { node: number; to: number[] } | null = null;   // the node under the pointer, and where its edges lead
 	ellipses: Ellipse[] = [];                          // the Gaussians whose clusters colour the final layout
 	readonly hover = new Signal<Hover | null>(null);
 	readonly focus = new Signal<{ node: number; near: { node: number; name: string; value: number }[] } | null>(null);
@@ -248,7 +254,8 @@ export class Session {
 		const v = this.values.value, frame = this.frame.value, named = v?.column.kind === "category" && !this.selected.value;
 		const still = frame?.final && frame.dims === 2 && this.replay.value === null && !this.view?.renderer.align;
 		return { view: this.view, codes: named ? v.codes : null, categories: v?.categories ?? [], colours: v?.column.kind === "category" ? this.colours().map(css) : [],
-			stride: frame?.stride ?? 1, ellipses: still ? this.ellipses : [] };
+			stride: frame?.stride ?? 1, ellipses: still ? this.ellipses : [], clusters: still ? this.clusters.value : [],
+			contours: this.contours.value && frame && frame.dims === 2 && this.replay.value === null && !this.view?.renderer.align ? contoursOf(frame) : [] };
 	}
 
 	/** Uploads colours and selection to the GPU, for the present sample of nodes. */
@@ -317,6 +324,13 @@ export class Session {
 		const out: number[] = [];
 		this.selected.value?.forEach((f, node) => { if (f & 1) out.push(node); });
 		return out;
+	}
+
+	/** Edges of a node, the strongest first. */
+	async loadNear(node: number): Promise<void> {
+		const near = await this.nodes.near(node, this.kind);
+		if (this.hover.value?.node === node)
+			this.hoverNear = { node, to: near.slice(0, 200).map(n => n.node) };
 	}
 
 	/** Looks at one node; the selection stays, so that the list of it does. */

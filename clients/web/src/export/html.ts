@@ -4,6 +4,7 @@ import { request } from "../core/api.ts";
 import type { Ellipse } from "../core/clusters.ts";
 import type { Frame } from "../core/frame.ts";
 import { oneFrame } from "../core/follow.ts";
+import type { MapCluster } from "../core/mapnames.ts";
 import { DEGREE, legendOrder, scaleNumbers, unlabelled } from "../core/nodes.ts";
 import type { Session } from "../core/session.ts";
 import { theme } from "../core/theme.ts";
@@ -34,6 +35,8 @@ export interface OfflineData {
 	listed: number[];          // categories of the legend
 	none: boolean;             // some nodes have no category
 	ellipses: Ellipse[];       // of a mixture
+	clusters: MapCluster[];    // whose names are on the map
+	contours: boolean;
 	numbers: string[];         // along the scale, from its low end
 }
 
@@ -77,7 +80,7 @@ export async function makeHtml(s: Session, title: string): Promise<Blob> {
 		palette: await base64(category ? texture(s.colours()) : scaleTexture(s.paletteName)),
 		layout: await base64(frame.data), codes: v ? await base64(v.codes) : "",
 		flags: s.selected.value ? await base64(s.selected.value) : "", names: await namesOf(s),
-		ellipses: s.marked.ellipses, listed: category ? legendOrder(v) : [], none: category && unlabelled(v) > 0, numbers: v && !category ? scaleNumbers(v) : [],
+		ellipses: s.marked.ellipses, clusters: s.marked.clusters, contours: s.contours.value, listed: category ? legendOrder(v) : [], none: category && unlabelled(v) > 0, numbers: v && !category ? scaleNumbers(v) : [],
 	};
 	const viewer = await (await request("/ui/viewer.js")).text();
 	const safe = (text: string): string => text.replace(/<\/(script)/gi, "<\\/$1").replace(/<!--/g, "<\\!--");

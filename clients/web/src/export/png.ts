@@ -1,6 +1,6 @@
 /* png.ts -- saves the view as PNG, with the names and ellipses over it, and its legend. */
 import type { Session } from "../core/session.ts";
-import { drawEllipses, drawNames, peaks, placedEllipses } from "../core/marks.ts";
+import { drawContours, drawEllipses, drawNames, peaks, placedEllipses } from "../core/marks.ts";
 import { css } from "../gl/palettes.ts";
 import { drawKey, keyOf } from "./legend.ts";
 
@@ -11,7 +11,7 @@ export async function makePng(s: Session, scale: number, legend: boolean): Promi
 		throw new Error("There is no layout yet.");
 	const { width, height } = view, [w, h] = [Math.round(width * scale), Math.round(height * scale)];
 	const picture = await view.snapshot(w, h), key = legend ? keyOf(s, height) : null, marked = s.marked, names = peaks(marked);
-	if (!key && !names.length && !placedEllipses(marked).length)
+	if (!key && !names.length && !marked.contours.length && !placedEllipses(marked).length)
 		return picture;
 	const canvas = document.createElement("canvas"), image = await createImageBitmap(picture);
 	canvas.width = w + Math.round((key?.width ?? 0) * scale);
@@ -25,6 +25,7 @@ export async function makePng(s: Session, scale: number, legend: boolean): Promi
 	g.rect(0, 0, w, h);
 	g.clip();
 	g.setTransform(scale, 0, 0, scale, 0, 0);
+	drawContours(g, marked, view.look.dark);
 	drawEllipses(g, marked);
 	drawNames(g, marked, names, view.look.dark);
 	g.restore();

@@ -2,7 +2,7 @@
 import { css, scaleAt } from "../gl/palettes.ts";
 import { project } from "../gl/pick.ts";
 import type { Session } from "../core/session.ts";
-import { ELLIPSE_LINE, ELLIPSE_OPACITY, inks, type Marked, NAME_FONT, NAME_HALO, peaks, placedEllipses, placedNames } from "../core/marks.ts";
+import { CONTOUR_LINE, contourOpacity, ELLIPSE_LINE, ELLIPSE_OPACITY, inks, type Marked, NAME_FONT, NAME_HALO, peaks, placedContours, placedEllipses, placedNames } from "../core/marks.ts";
 import { MISSING } from "../core/nodes.ts";
 import { escape, keyOf, keySvg } from "./legend.ts";
 
@@ -17,7 +17,13 @@ function marksSvg(m: Marked, dark: boolean): string {
 		`rx="${radii[0].toFixed(2)}" ry="${radii[1].toFixed(2)}" stroke="${colour}"/>`).join("");
 	const names = placedNames(m, peaks(m), text => g.measureText(text).width)
 		.map(({ text, x, y }) => `<text x="${x.toFixed(1)}" y="${(y + 4).toFixed(1)}">${escape(text)}</text>`).join("");
-	return (ellipses && `<g class="ellipses" fill="none" stroke-width="${ELLIPSE_LINE}" opacity="${ELLIPSE_OPACITY}">${ellipses}</g>\n`) +
+	const contours = placedContours(m).map((line, k) => {
+		let path = "";
+		for (let i = 0; i < line.length; i += 4)
+			path += `M${line[i]!.toFixed(1)} ${line[i + 1]!.toFixed(1)}L${line[i + 2]!.toFixed(1)} ${line[i + 3]!.toFixed(1)}`;
+		return `<path opacity="${contourOpacity(k).toFixed(2)}" d="${path}"/>`;
+	}).join("");
+	return (contours && `<g class="contours" fill="none" stroke="${ink}" stroke-width="${CONTOUR_LINE}">${contours}</g>\n`) + (ellipses && `<g class="ellipses" fill="none" stroke-width="${ELLIPSE_LINE}" opacity="${ELLIPSE_OPACITY}">${ellipses}</g>\n`) +
 		(names && `<g class="names" fill="${ink}" stroke="${halo}" stroke-width="${NAME_HALO}" stroke-linejoin="round" paint-order="stroke" text-anchor="middle" font-family="sans-serif" font-size="12" font-weight="600">${names}</g>\n`);
 }
 

@@ -56,7 +56,7 @@ export class SpacelandMap {
 	private readonly system = matchMedia("(prefers-color-scheme: dark)");
 	private readonly maxPoints: number;
 	private readonly maxBytes: number;
-	private readonly marked: Marked = { view: null, codes: null, categories: [], colours: [], stride: 1, ellipses: [] };
+	private readonly marked: Marked = { view: null, codes: null, categories: [], colours: [], stride: 1, ellipses: [], clusters: [], contours: [] };
 	private following: AbortController | null = null;
 	private coloured: Coloured | null = null;
 	private labels: ArrayLike<string> | ((node: number) => string) | null = null;

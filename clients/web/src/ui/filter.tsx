@@ -9,6 +9,7 @@ import { type DataColumn, dateText, rowsOf } from "../core/rows.ts";
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
 import { theme } from "../core/theme.ts";
+import { lazy } from "./lazy.tsx";
 import { Button, Field, tell } from "./parts.tsx";
 
 const FIRST = 6;             // histograms at first
@@ -131,6 +132,14 @@ function AddColumns({ s }: { s: Session }) {
 			{told.notes.map(n => <p key={n} class="quiet">{sentence(n)}</p>)}</div>}</section>;
 }
 
+const TimeSlider = lazy(() => import("./timeslider.tsx").then(m => m.TimeSlider));
+
+/** A window that moves along the column, once it is asked for. */
+function Moving({ filter, f }: { filter: Filter; f: Facet }) {
+	const [open, setOpen] = useState(false);
+	return open ? <TimeSlider filter={filter} f={f} /> : <Button kind="quiet" icon="play" label={`Move along ${f.column.name}`} onClick={() => setOpen(true)}>Move along</Button>;
+}
+
 export function FilterPanel({ s }: { s: Session }) {
 	const filter = s.filter, facets = use(filter.facets), counts = use(filter.counts), total = use(filter.total);
 	const rights = useRights(), data = useData(s.job), may = rights && data;
@@ -153,7 +162,8 @@ export function FilterPanel({ s }: { s: Session }) {
 		{texts && <Texts filter={filter} />}
 		{facets.map(f => <section key={f.column.name} aria-label={`Filter by ${f.column.name}`}><div class="row"><h2>{f.column.name}</h2><span class="grow" />
 			{(f.within ?? f.hidden.size) ? <Button kind="quiet" onClick={() => (f.within ? filter.range(f, null) : filter.hide(f, new Set()))}>All</Button> : null}</div>
-			{f.column.kind === "category" ? <Words filter={filter} f={f} counts={counts[f.place]} s={s} /> : <Range filter={filter} f={f} counts={counts[f.place]} />}</section>)}
+			{f.column.kind === "category" ? <Words filter={filter} f={f} counts={counts[f.place]} s={s} /> : <Range filter={filter} f={f} counts={counts[f.place]} />}
+			{f.column.kind !== "category" && <Moving filter={filter} f={f} />}</section>)}
 		{others.length > 0 && <Field label="More columns"><select value="" onChange={e => {
 			const column = others.find(c => c.name === e.currentTarget.value);
 			e.currentTarget.value = "";

@@ -16,6 +16,7 @@ import type { Graph, Job, Quality, Taken } from "../core/types.ts";
 import { css, PALETTES } from "../gl/palettes.ts";
 import { Clusters } from "./clusters.tsx";
 import { Differences } from "./differences.tsx";
+import { lazy } from "./lazy.tsx";
 import { OwnerFacts } from "./owner.tsx";
 import { Button, Select, say, Swatch, tell } from "./parts.tsx";
 import { titleOf } from "./runs.tsx";
@@ -23,6 +24,8 @@ import { Legend } from "./stage.tsx";
 import { PointFacts } from "./table.tsx";
 import { Encodings } from "./drop.tsx";
 import { ColumnList, TakenText, Uploaded } from "./taken.tsx";
+
+const MapMarks = lazy(() => import("./mapmarks.tsx").then(m => m.MapMarks));
 
 function Colour({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
 	const found = colourings(job, use(jobs).values()).filter(j => j.state === "done");
@@ -177,6 +180,7 @@ export function LookPanel({ s, job, graph }: { s: Session; job: Job; graph: Grap
 		<Selection s={s} kind={graph?.kind ?? "graph"} />
 		<Colour s={s} job={job} graph={graph} />
 		{may && data && <Clusters s={s} job={job} graph={graph} />}
+		{!link && <MapMarks s={s} job={job} graph={graph} may={may && data} />}
 		<Search s={s} />
 		{(job.quality || !link) && <section aria-label="Quality"><h2>Quality</h2><QualityList job={job} /></section>}
 		<section aria-label="About this run"><h2>About</h2><dl class="facts">

@@ -5,7 +5,7 @@ import type { RGB } from "../gl/renderer.ts";
 import { tonesOf } from "../gl/tones.ts";
 import { legendOrder, MISSING, numberText, scaleNumbers, unlabelled, type Values } from "../core/nodes.ts";
 import { count, shorten } from "../core/format.ts";
-import { drawEllipses, drawNames, inks, type Peak, peaks } from "../core/marks.ts";
+import { drawContours, drawEllipses, drawNames, inks, type Peak, peaks } from "../core/marks.ts";
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
 import { theme } from "../core/theme.ts";
@@ -24,7 +24,9 @@ function paintOver(g: CanvasRenderingContext2D, s: Session, names: Peak[], ratio
 	g.clearRect(0, 0, view.width, view.height);
 	g.lineJoin = "round";
 	const marked = s.marked;
+	drawContours(g, marked, dark);
 	drawEllipses(g, marked);
+	drawEdges(g, s, dark);
 	const focus = s.focus.value;
 	if (focus) {
 		const from = view.place(s.pointOf(focus.node));
@@ -57,6 +59,33 @@ function paintOver(g: CanvasRenderingContext2D, s: Session, names: Peak[], ratio
 		g.lineWidth = 1.5;
 		g.stroke();
 	}
+}
+
+/** The edges that are shown, and those of the node under the pointer. */
+function drawEdges(g: CanvasRenderingContext2D, s: Session, dark: boolean): void {
+	const view = s.view!, pairs = s.edges.value, near = s.hoverNear;
+	if (!pairs)
+		return;
+	const line = (a: number, b: number): void => {
+		const from = view.place(s.pointOf(a)), to = from && view.place(s.pointOf(b));
+		if (from && to) {
+			g.moveTo(...from);
+			g.lineTo(...to);
+		}
+	};
+	g.lineWidth = 1;
+	g.strokeStyle = dark ? "rgb(255 255 255 / .14)" : "rgb(0 0 0 / .12)";
+	g.beginPath();
+	for (let k = 0; k + 1 < pairs.length; k += 2)
+		line(pairs[k]!, pairs[k + 1]!);
+	g.stroke();
+	if (!near || near.node !== s.hover.value?.node)
+		return;
+	g.lineWidth = 1.5;
+	g.strokeStyle = dark ? "#56b4e9" : "#0072b2";
+	g.beginPath();
+	near.to.forEach(b => line(near.node, b));
+	g.stroke();
 }
 
 function ring(g: CanvasRenderingContext2D, [x, y]: [number, number], r: number, ink: string, halo: string): void {
@@ -138,8 +167,15 @@ export function Stage({ s, label, foot, children, showSelection }: { s: Session;
 		} catch (error) {
 			setProblem(error instanceof Error ? error.message : String(error));
 		}
-		const again = [s.hover.subscribe(draw), s.focus.subscribe(draw), s.values.subscribe(() => { namedAt = 0; draw(); })];
-		return () => { again.forEach(stop => stop()); clearTimeout(late); s.detach(); };
+		let asks = 0;
+		const ask = (): void => {   // the edges of the node under the pointer
+			clearTimeout(asks);
+			const node = s.hover.value?.node;
+			if (s.edges.value && node !== undefined && node !== s.hoverNear?.node)
+				asks = window.setTimeout(() => void s.loadNear(node).then(draw, () => undefined), 80);
+		};
+		const again = [s.hover.subscribe(ask), s.edges.subscribe(draw), s.clusters.subscribe(() => { namedAt = 0; draw(); }), s.contours.subscribe(draw), s.hover.subscribe(draw), s.focus.subscribe(draw), s.values.subscribe(() => { namedAt = 0; draw(); })];
+		return () => { again.forEach(stop => stop()); clearTimeout(late); clearTimeout(asks); s.detach(); };
 	}, [s]);
 	useEffect(() => s.restyle(), [shade, s]);
 	useEffect(() => { if (s.view) s.view.lassoMode = lasso; }, [lasso, s]);

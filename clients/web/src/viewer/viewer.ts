@@ -1,7 +1,8 @@
 /* viewer.ts -- the program of a saved HTML file: the renderer, names of categories and ellipses, a legend, names on hover.
  * It needs no server and no network. */
 import type { OfflineData } from "../export/html.ts";
-import { drawEllipses, drawNames, type Marked, type Peak, peaks } from "../core/marks.ts";
+import { contoursOf } from "../core/contours.ts";
+import { drawContours, drawEllipses, drawNames, type Marked, type Peak, peaks } from "../core/marks.ts";
 import type { Frame } from "../core/frame.ts";
 import { cameraOf, HOME } from "../gl/camera.ts";
 import { tonesOf } from "../gl/tones.ts";
@@ -93,7 +94,7 @@ document.body.append(main);
 const frame: Frame = { job: "", dims: data.dims, final: true, stride: 1, n: data.n, nodes: data.n, end: "done", time: 0, sequence: 1, iteration: 0, kl: NaN,
 	low: data.low, extent: data.extent, modelTime: null, data: new Uint16Array(bytesOf(data.layout).buffer) };
 const codes = data.codes ? new Uint16Array(bytesOf(data.codes).buffer) : null, palette = bytesOf(data.palette);
-const marked: Marked = { view: null, codes: data.kind === "category" && !data.flags ? codes : null, categories: data.categories, stride: 1, ellipses: data.ellipses,
+const marked: Marked = { view: null, codes: data.kind === "category" && !data.flags ? codes : null, categories: data.categories, stride: 1, ellipses: data.ellipses, clusters: data.clusters, contours: data.contours ? contoursOf(frame) : [],
 	colours: data.categories.map((_, i) => `rgb(${[...palette.subarray(4 * i, 4 * i + 3)].join(" ")})`) };
 let names: Peak[] = [], namedAt = 0, late = 0;
 function drawOver(): void {
@@ -113,6 +114,7 @@ function drawOver(): void {
 	const g = over.getContext("2d")!, ratio = over.width / v.width;
 	g.setTransform(ratio, 0, 0, ratio, 0, 0);
 	g.clearRect(0, 0, v.width, v.height);
+	drawContours(g, marked, v.look.dark);
 	drawEllipses(g, marked);
 	drawNames(g, marked, names, v.look.dark);
 }
