@@ -22,7 +22,7 @@ int sl_graph_format_parse(const char *name, enum sl_graph_format *out, struct sl
 			*out = (enum sl_graph_format)k;
 			return 0;
 		}
-	return sl_error_field(err, SL_BADPARAM, "/format", "There is no graph format \"%.40s\"; it should be mtx, edges, "
+	return sl_error_field(err, SL_BADPARAM, "/format", "There is no graph format \"%.40s\"; use mtx, edges, "
 			      "npz or auto.", name);
 }
 
