@@ -18,7 +18,7 @@ COMMANDS = ["admin accounting", "admin audit", "admin backup", "admin banner", "
             "admin retention", "admin top", "admin undrain", "admin worker-token", "batch cancel", "batch list",
             "batch show", "batch submit", "bench", "embed", "generate", "gmm", "graph add", "graph columns",
             "graph labels", "graph list", "graph rm", "graph rows", "graph show", "job cancel", "job fetch",
-            "job gmm", "job keep", "job kmeans", "job list", "job pause", "job predict", "job resume", "job rm",
+            "job gmm", "job keep", "job kmeans", "job list", "job names", "job pause", "job predict", "job resume", "job rm",
             "job sammon", "job sample", "job show", "job signal", "job steer", "job submit", "job watch", "kmeans",
             "project add", "project job-time", "project keep", "project limits", "project list", "project member",
             "project remove", "project share", "project show", "quality", "queue", "sammon", "share", "signal",
