@@ -109,19 +109,20 @@ export class SpacelandMap {
 
 	setPositions(positions: ArrayLike<number>, dims = 2): void {
 		this.alive();
+		const frame = quantise(positions, dims, ++this.sequence, this.maxPoints);
 		this.halt();
-		this.show(quantise(positions, dims, ++this.sequence, this.maxPoints));
+		this.show(frame);
 	}
 
 	setFrame(message: ArrayBuffer | Uint8Array): void {
 		this.alive();
+		const frame = message instanceof Uint8Array ? decodeFrame(message.buffer as ArrayBuffer, message.byteOffset, message.byteLength) : decodeFrame(message);
 		this.halt();
-		this.show(message instanceof Uint8Array ? decodeFrame(message.buffer as ArrayBuffer, message.byteOffset, message.byteLength) : decodeFrame(message));
+		this.show(frame);
 	}
 
 	setFrames(frames: ArrayLike<ArrayLike<number>>, dims = 2): void {
 		this.alive();
-		this.halt();
 		if (!frames.length)
 			throw new RangeError("A replay has at least one frame; here is none.");
 		const made: Frame[] = [];
@@ -135,6 +136,7 @@ export class SpacelandMap {
 				throw new RangeError(`${frames.length} frames take more than maxBytes, ${this.maxBytes}: the first ${i} fit.`);
 			made.push(frame);
 		}
+		this.halt();
 		this.recording = made;
 		this.seek(0);
 	}
