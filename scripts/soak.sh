@@ -17,8 +17,8 @@ if [ "${1:-}" = jobs ]; then
 	shift
 	exec "$python" scripts/many_jobs.py "$@"
 fi
-# With SPACELAND_BUILD=build-asan or build-tsan, server and workers are those of ./dev asan or ./dev tsan; with SLURM_WAY=rest
-# they ask slurmrestd.
+# With SPACELAND_BUILD=build-asan or build-tsan, server and workers are those of ./dev asan or ./dev tsan; with
+# SLURM_WAY=rest they ask slurmrestd.
 if [ "${1:-}" = slurm ]; then
 	SLURM_KILLS=${2:-100} SLURM_SEED=${3:-$$}
 	echo "seed $SLURM_SEED"
