@@ -108,8 +108,8 @@
 	    "GPUs that engine cuda uses as one device: they compute large graphs together, by NCCL, with the layouts that "
 	    "one computes. The last device has the GPUs that are left.")
 	INT(divide_nodes, 2, 1000000000, "500000", "", false,
-	    "Nodes from which such a device divides a graph among its GPUs; the first of them computes smaller ones, for "
-	    "which exchanges would take longer than they save.")
+	    "Nodes from which such a device divides a graph among its GPUs, and points from which it divides k-means; the "
+	    "first of them computes smaller ones, for which exchanges would take longer than they save.")
 	NUMBER(slice_ms, 1, 10000, "10", "ms", false,
 	       "Length of a slice: the compute time that a job gets before the next job runs. Commands (a new job, "
 	       "pausing, steering, cancelling) act after about a quarter of it.")

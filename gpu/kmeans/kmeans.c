@@ -10,6 +10,7 @@
 #include "core/kmeans/passes.h"
 #include "gpu/device/device.h"
 #include "gpu/device/fault.h"
+#include "gpu/group/group.h"
 #include "gpu/neighbours/sort/sort.h"
 
 #define ROOM (1u << 18)   /* most rows scored or moved in one call */
@@ -174,6 +175,8 @@ static int seed(void *arg, uint32_t number, const double *c, uint32_t from, uint
 	SL_CUDA(cudaMemcpyAsync(m->centroid + (uint64_t)number * m->d, c, m->d * sizeof *c, cudaMemcpyHostToDevice,
 				p->device->stream));
 	SL_CUDA(sl__cuda_kmeans_between(m, number, p->device->stream));
+	if (from == to)
+		goto out;
 	SL_CUDA(sl__cuda_kmeans_seed(m, number, first, row_of(p, to) - first, p->device->stream));
 	code = fetch_parts(p, from, to, part, err);
 out:
@@ -292,14 +295,34 @@ static int inertia(void *arg, uint32_t from, uint32_t to, double *part, struct s
 	uint32_t first = row_of(p, from);
 	int code = 0;
 	SL_TRY(sl__device_enter(p->device, err));
+	if (from == to)
+		goto out;
 	SL_CUDA(sl__cuda_kmeans_squares(&p->m, first, row_of(p, to) - first, p->device->stream));
 	code = fetch_parts(p, from, to, part, err);
 out:
 	return code;
 }
 
-int sl__kmeans_passes(struct sl_device *device, const struct sl_kmeans_table *t, struct sl_kmeans_passes *out,
-		      struct sl_error *err)
+int sl__kmeans_gather(void *arg, bool squares, const uint32_t *parts, struct sl_error *err)
+{
+	struct passes *p = arg;
+	const struct sl_cuda_kmeans *m = &p->m;
+	uint32_t rows[SL_RANKS_MAX + 1];
+	int code = 0;
+	for (int r = 0; r <= p->device->ranks; r++)
+		rows[r] = row_of(p, parts[r]);
+	const struct sl_gathered all[] = {
+		{m->before, sizeof *m->before, rows}, {m->label, sizeof *m->label, rows},
+		{m->square, sizeof *m->square, rows},
+	};
+	SL_TRY(sl__group_gather(p->device, all + (squares ? 2 : 0), squares ? 1 : 2, p->device->stream, err));
+	SL_CUDA(cudaStreamSynchronize(p->device->stream));
+out:
+	return code;
+}
+
+int sl__kmeans_alone(struct sl_device *device, const struct sl_kmeans_table *t, struct sl_kmeans_passes *out,
+		     struct sl_error *err)
 {
 	char what[96];
 	struct passes *p = calloc(1, sizeof *p);

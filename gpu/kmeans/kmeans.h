@@ -1,7 +1,7 @@
-/* kmeans.h -- the passes of k-means over points on the device (core/kmeans/passes.h). kmeans.c is the host code.
- * points.cu converts points and centroids to half precision, score.cu and groups.cu compute scores, decide.cu computes
- * exact distances where scores are too close, sums.cu computes seeds and sums. core/kmeans/passes.h defines the order
- * of additions, which gives the same bits as the processor.
+/* kmeans.h -- the passes of k-means over points on the device (core/kmeans/passes.h). kmeans.c is the host code,
+ * divided.c that of several GPUs. points.cu converts points and centroids to half precision, score.cu and groups.cu
+ * compute scores, decide.cu computes exact distances where scores are too close, sums.cu computes seeds and sums.
+ * core/kmeans/passes.h defines the order of additions, which gives the same bits as the processor.
  *
  * Finding the nearest centroid. The score |c - m|^2 / 2 - (x - m) (c - m) orders centroids as the distance does; m is
  * the mean of some points, so that points far from the origin lose no precision. Tensor cores multiply x - m and c - m
@@ -129,7 +129,13 @@ cudaError_t sl__cuda_kmeans_groups_score(const struct sl_cuda_kmeans *m, uint32_
 					 bool collecting, uint32_t *parts,
 				cudaStream_t stream);
 
-/* Opens passes over a table; the operation "kmeans.passes". */
+/* Passes of one GPU (kmeans.c). */
+int sl__kmeans_alone(struct sl_device *device, const struct sl_kmeans_table *table, struct sl_kmeans_passes *out,
+		     struct sl_error *err);
+/* By all ranks of a group, each with its own passes: copies results of blocks parts[r] .. parts[r + 1] - 1 from rank r
+ * to all others: before and label, or square. arg: of sl__kmeans_alone(). parts [ranks + 1]. */
+int sl__kmeans_gather(void *arg, bool squares, const uint32_t *parts, struct sl_error *err);
+/* Opens passes over a table; the operation "kmeans.passes". The GPUs of a group do them together (divided.c). */
 int sl__kmeans_passes(struct sl_device *device, const struct sl_kmeans_table *table, struct sl_kmeans_passes *out,
 		      struct sl_error *err);
 

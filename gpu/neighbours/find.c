@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IVF_LEAST 150000u      /* with fewer points, the exact search is faster than making an inverted file */
+/* With fewer points, the exact search is faster than making an inverted file. Tests on the emulated GPU use fewer. */
+#ifndef SL_IVF_LEAST
+#define SL_IVF_LEAST 150000u
+#endif
 #define LP_MOST 16.0
 #define KEEP_MOST (SL_LIST_MAX / 4)
 
@@ -29,11 +32,19 @@ static int check(const struct sl_points *p, const struct sl_neighbours_params *p
 	return 0;
 }
 
-static int set_up(struct sl_search *s, int index, uint64_t memory_bytes, struct sl_error *err)
+/* Opens the GPU, which takes half a second if the process has not used it before. */
+static int find_budget(struct sl_search *s, int index, uint64_t memory_bytes, struct sl_error *err)
 {
 	int code = 0;
 	SL_CUDA(cudaSetDevice(index));
 	SL_CUDA(sl__free_bytes(index, memory_bytes, &s->budget));
+out:
+	return code;
+}
+
+static int set_up(struct sl_search *s, struct sl_error *err)
+{
+	int code = 0;
 	SL_CUDA(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
 	SL_CUDA(cudaStreamCreateWithFlags(&s->copying, cudaStreamNonBlocking));
 	for (int i = 0; i < 2; i++) {
@@ -69,13 +80,11 @@ static void tear_down(struct sl_search *s)
 /* If all columns fit into device memory: by cells, or all pairs. Otherwise: by codes, or in blocks. */
 static int search(struct sl_search *s, int index, struct sl_error *err)
 {
-	bool approximate = s->params->recall < 1 && s->points->n >= IVF_LEAST && s->precision == SL_HALF;
+	bool approximate = s->params->recall < 1 && s->points->n >= SL_IVF_LEAST && s->precision == SL_HALF;
 	bool given_up = true;
 	sl__search_size_lists(s, s->points->n);
 	s->capacity = s->lists.capacity;
 	SL_RETURN(sl__search_plan(s, err));
-	if (s->ranks > 1 && s->block < s->points->n)
-		return sl_error_set(err, SL_DEVMEM, "The points do not fit into the memory of a GPU.");
 	if (approximate && s->block < s->points->n) {
 		SL_RETURN(sl__search_coded(s, &given_up, err));
 		if (!given_up)
@@ -104,9 +113,19 @@ static int search(struct sl_search *s, int index, struct sl_error *err)
 #define GPUS_MOST 16
 #define GPU_POINTS 1000u  /* each GPU searches at least so many rows */
 
-/* One GPU's part of a search: all columns, and a share of the rows. Each makes the same choices, since all have the
- * same budget. */
+/* Where the threads of all GPUs meet, after they have opened them at the same time. */
+struct opening {
+	pthread_mutex_t lock;     /* guards all below */
+	pthread_cond_t changed;
+	uint32_t parts, arrived;  /* threads that come, that are there */
+	bool failed;
+	uint64_t least;           /* memory of the GPU that has least */
+};
+
+/* One GPU's part of a search: all columns, or one block of them after the other, and a share of the rows. Each makes
+ * the same choices, since all have the same budget. */
 struct part {
+	struct opening *opening;
 	struct sl_search search;
 	struct sl_neighbours view;  /* the arrays of the result; recall and method of its own */
 	struct sl_neighbours_params params;
@@ -117,10 +136,33 @@ struct part {
 	bool started;
 };
 
+/* Returns 0 and the budget of all when all have arrived, SL_DEVMEM if one of them has failed. */
+static int meet(struct opening *o, int code, uint64_t *budget)
+{
+	pthread_mutex_lock(&o->lock);
+	o->failed = o->failed || code;
+	if (!code && *budget < o->least)
+		o->least = *budget;
+	o->arrived++;
+	pthread_cond_broadcast(&o->changed);
+	while (o->arrived < o->parts)
+		pthread_cond_wait(&o->changed, &o->lock);
+	*budget = o->least;
+	bool failed = o->failed;
+	pthread_mutex_unlock(&o->lock);
+	return failed ? SL_DEVMEM : 0;
+}
+
 static void *search_part(void *arg)
 {
 	struct part *p = arg;
-	p->code = set_up(&p->search, p->index, p->memory_bytes, &p->err);
+	p->code = find_budget(&p->search, p->index, p->memory_bytes, &p->err);
+	int met = meet(p->opening, p->code, &p->search.budget);
+	if (p->code || met) {
+		p->code = p->code ? p->code : met;
+		return NULL;
+	}
+	p->code = set_up(&p->search, &p->err);
 	if (!p->code)
 		p->code = search(&p->search, p->index, &p->err);
 	tear_down(&p->search);
@@ -136,21 +178,19 @@ static bool agree(const struct part *part, uint32_t parts)
 	return same;
 }
 
-/* *done: all rows have been searched. Otherwise one GPU must do it, for example since the points do not fit. */
+/* *done: all rows have been searched. Otherwise one GPU must do it, for example since another lacks memory. */
 static int search_together(const struct sl_search *s, int index, uint64_t memory_bytes, uint32_t parts, bool *done,
 			   struct sl_error *err)
 {
 	struct part *part = calloc(parts, sizeof *part);
+	struct opening opening = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .parts = parts,
+				  .least = UINT64_MAX};
+	uint32_t absent = 0;
 	int code = 0;
 	if (!part)
 		return sl_error_memory(err, "a search on %u GPUs", parts);
-	for (uint32_t i = 0; i < parts && !code; i++) {
-		uint64_t free_bytes;
-		SL_CUDA(cudaSetDevice(index + (int)i));
-		SL_CUDA(sl__free_bytes(index + (int)i, memory_bytes, &free_bytes));
-		memory_bytes = free_bytes;  /* the least of all */
-	}
 	for (uint32_t i = 0; i < parts; i++) {
+		part[i].opening = &opening;
 		part[i].search = *s;
 		part[i].view = *s->out;
 		part[i].params = *s->params;
@@ -162,10 +202,17 @@ static int search_together(const struct sl_search *s, int index, uint64_t memory
 		part[i].index = index + (int)i;
 		part[i].memory_bytes = memory_bytes;
 		part[i].started = i && !pthread_create(&part[i].thread, NULL, search_part, &part[i]);
+		if (i && !part[i].started) {
+			part[i].code = SL_DEVMEM;  /* as if it had failed: one GPU does it all */
+			absent++;
+		}
 	}
-	for (uint32_t i = 0; i < parts; i++)
-		if (!part[i].started)
-			search_part(&part[i]);
+	pthread_mutex_lock(&opening.lock);
+	opening.parts -= absent;
+	opening.failed = opening.failed || absent;
+	pthread_cond_broadcast(&opening.changed);
+	pthread_mutex_unlock(&opening.lock);
+	search_part(&part[0]);
 	for (uint32_t i = 0; i < parts; i++)
 		if (part[i].started)
 			pthread_join(part[i].thread, NULL);
@@ -180,7 +227,8 @@ static int search_together(const struct sl_search *s, int index, uint64_t memory
 		s->out->recall = part[0].view.recall;
 		memcpy(s->out->method, part[0].view.method, sizeof s->out->method);
 	}
-out:
+	pthread_cond_destroy(&opening.changed);
+	pthread_mutex_destroy(&opening.lock);
 	free(part);
 	return code;
 }
@@ -211,7 +259,9 @@ int sl__neighbours_find(int index, uint64_t memory_bytes, const struct sl_points
 	if (parts > 1)
 		code = search_together(&s, index, memory_bytes, parts, &done, err);
 	if (!code && !done) {
-		code = set_up(&s, index, memory_bytes, err);
+		code = find_budget(&s, index, memory_bytes, err);
+		if (!code)
+			code = set_up(&s, err);
 		if (!code)
 			code = search(&s, index, err);
 		tear_down(&s);

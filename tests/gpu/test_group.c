@@ -294,6 +294,7 @@ static void walks_are_those_of_one_gpu(void **state)
 	rig_close(&r);
 }
 
+/* 16 clusters. */
 static struct sl_points *points(uint32_t n, uint32_t d)
 {
 	struct sl_points *p = calloc(1, sizeof *p);
@@ -301,23 +302,38 @@ static struct sl_points *points(uint32_t n, uint32_t d)
 	p->d = d;
 	p->value = malloc(sizeof(float) * (size_t)n * d);
 	for (size_t i = 0; i < (size_t)n * d; i++)
-		((float *)p->value)[i] = (float)sl_random_normal(seed + 3, i);
+		((float *)p->value)[i] = (float)(sl_random_normal(seed + 3, i) + 9 * (i / d % 16 >> i % d % 4 & 1));
 	return p;
 }
 
-/* All pairs; and an inverted file, where GPUs are not emulated. */
+/* All pairs; an inverted file; and both with memory for few of the points only, which come block by block. */
 static void neighbours_are_those_of_one_gpu(void **state)
 {
 	NEED_GPUS();
-	for (int round = 0; round < (getenv("SPACELAND_EMULATED_GPUS") ? 1 : 2); round++) {
-		struct sl_points *p = points(round ? 400000 : 2200, 4);
-		struct sl_neighbours_params search = {.k = 6, .recall = round ? 0.95 : 1};
+	bool emulated = getenv("SPACELAND_EMULATED_GPUS") != NULL;
+	const struct {
+		uint32_t n, d;
+		double recall;
+		uint64_t memory;
+		const char *method;
+	} cases[] = {
+		{2200, 4, 1, 0, "exact"},
+		{emulated ? 8100 : 400000, 4, 0.8, 0, "ivf"},
+		{2200, 64, 1, 10300000, "exact"},
+		{emulated ? 12000 : 200000, 24, 0.8, emulated ? 11 << 20 : 48 << 20, "ivf-pq"},
+	};
+	for (size_t c = 0; c < (test_light() ? 1 : sizeof cases / sizeof *cases); c++) {
+		struct sl_points *p = points(cases[c].n, cases[c].d);
+		struct sl_neighbours_params search = {.k = 6, .recall = cases[c].recall};
 		struct sl_neighbours *one, *more;
-		DO(cuda->neighbours_find(0, 0, p, &search, &one, err));
+		uint64_t memory = cases[c].memory;
+		DO(cuda->neighbours_find(0, memory, p, &search, &one, err));
+		assert_string_equal(one->method, cases[c].method);
 		size_t bytes = 4 * (size_t)p->n * one->k;
 		for (search.gpus = 2; search.gpus <= devices() && search.gpus <= RANKS_MAX; search.gpus *= 2) {
-			DO(cuda->neighbours_find(0, 0, p, &search, &more, err));
-			assert_string_equal(one->method, round ? "ivf" : "exact");
+			if (c && emulated && search.gpus == 4)
+				continue;
+			DO(cuda->neighbours_find(0, memory, p, &search, &more, err));
 			assert_string_equal(more->method, one->method);
 			assert_true(more->recall == one->recall);
 			assert_memory_equal(more->index, one->index, bytes);

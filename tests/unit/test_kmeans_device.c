@@ -1,5 +1,6 @@
 /* k-means with passes on a device gives the same bytes as the run on the CPU. SPACELAND_ENGINE names the device's
- * engine; by default the plain passes of tests/plugin/ are the device. */
+ * engine; by default the plain passes of tests/plugin/ are the device. With SPACELAND_TEST_GPUS=N the device is N
+ * GPUs. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,6 +28,8 @@ static int open_device(void **state)
 {
 	const char *name = getenv("SPACELAND_ENGINE");
 	const struct sl_engine *named;
+	const char *gpus = getenv("SPACELAND_TEST_GPUS");
+	struct sl_device_options options = {.gpus = gpus ? atoi(gpus) : 1};
 	struct sl_error err;
 	if (sl_engine_open(name && *name ? name : "cpu", &named, &err)) {
 		printf("%s\n", err.detail);
@@ -35,7 +38,10 @@ static int open_device(void **state)
 	engine = *named;
 	if (!sl_kmeans_opener(&engine))
 		engine.operations = plain_operations;
-	return engine.open(&device, NULL, &err);
+	int code = engine.open(&device, &options, &err);
+	if (code)
+		printf("%s\n", err.detail);
+	return code;
 }
 
 static int close_device(void **state)

@@ -16,8 +16,12 @@ static int upload(struct sl_search *s, uint32_t first, uint32_t n, void *raw, fl
 {
 	int code = 0;
 	*out = (struct sl_table){.value = raw, .first = first, .n = n, .d = s->points->d, .type = s->points->type};
-	SL_CUDA(cudaMemcpyAsync(raw, (const char *)s->points->value + first * s->row_bytes, n * s->row_bytes,
-				cudaMemcpyHostToDevice, s->stream));
+	const char *from = (const char *)s->points->value + first * s->row_bytes;
+	/* several GPUs take all points at the same time; of a few points at a time, a delivery has the stage */
+	if (s->ranks > 1 && s->block >= s->points->n)
+		SL_TRY(sl__search_upload(s, raw, from, n * s->row_bytes, err));
+	else
+		SL_CUDA(cudaMemcpyAsync(raw, from, n * s->row_bytes, cudaMemcpyHostToDevice, s->stream));
 	if (s->params->metric == SL_COSINE) {
 		SL_CUDA(sl__inverse_norms(out, inverse, s->stream));
 		out->inverse = inverse;
@@ -188,7 +192,7 @@ int sl__search_exact(struct sl_search *s, int index, struct sl_error *err)
 		SL_TRY(search_batch(s, first, turn, err));
 		SL_TRY(delivery_begin(&delivery, first, count, turn, err));  /* waits until the next turn's buffer is free */
 		first += count;
-		SL_TRY(sl__search_checkpoint(s, (double)first / n, err));
+		SL_TRY(sl__search_checkpoint(s, (double)first / end, err));
 	}
 out:
 	if (code)

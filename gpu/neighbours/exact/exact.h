@@ -136,10 +136,17 @@ void sl__pages_begin(struct sl_pages *p, struct sl_neighbours *nb);
 void sl__pages_end(struct sl_pages *p);
 /* Copies from the device to pageable memory through the pinned stage, on s->copying. Waits for the copy. */
 int sl__search_download(struct sl_search *s, void *to, const void *from, uint64_t bytes, struct sl_error *err);
+/* Copies to the device through the pinned stage, on s->stream. Faster than a copy from pageable memory if other GPUs
+ * copy, too. Waits for the copy. */
+int sl__search_upload(struct sl_search *s, void *to, const void *from, uint64_t bytes, struct sl_error *err);
 /* Copies the points number[count] to the device through the pinned stage, on s->stream. SL_NOBODY gives zeros. */
 int sl__search_gather(struct sl_search *s, void *to, const uint32_t *number, uint32_t count, struct sl_error *err);
 /* Copies row i of from[count][k], in device memory, to row number[i] of `to`; skips SL_NOBODY. Waits for s->stream. */
 int sl__search_scatter(struct sl_search *s, uint32_t *to, const void *from, const uint32_t *number, uint32_t count,
+		       struct sl_error *err);
+
+/* The same on s->copying, for a thread beside the search. */
+int sl__search_deliver(struct sl_search *s, uint32_t *to, const void *from, const uint32_t *number, uint32_t count,
 		       struct sl_error *err);
 
 /* The first of `count` rows that GPU `rank` searches, a multiple of SL_ROWS. */

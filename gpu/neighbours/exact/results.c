@@ -108,6 +108,21 @@ out:
 	return code;
 }
 
+int sl__search_upload(struct sl_search *s, void *to, const void *from, uint64_t bytes, struct sl_error *err)
+{
+	int code = 0, turn = 0;
+	for (uint64_t at = 0; at < bytes; at += SL_STAGE, turn ^= 1) {
+		uint64_t part = bytes - at < SL_STAGE ? bytes - at : SL_STAGE;
+		SL_CUDA(cudaEventSynchronize(s->staged[turn]));
+		copy(s->stage[turn], (const char *)from + at, part);
+		SL_CUDA(cudaMemcpyAsync((char *)to + at, s->stage[turn], part, cudaMemcpyHostToDevice, s->stream));
+		SL_CUDA(cudaEventRecord(s->staged[turn], s->stream));
+	}
+	SL_CUDA(cudaStreamSynchronize(s->stream));
+out:
+	return code;
+}
+
 static int copy_threads(void)
 {
 	return omp_get_max_threads() < 16 ? omp_get_max_threads() : 16;
@@ -136,6 +151,16 @@ out:
 	return code;
 }
 
+/* Copies the rows of a stage to rows number[count] of `to`. */
+static void place(const struct sl_search *s, uint32_t *to, const char *stage, const uint32_t *number, uint32_t count)
+{
+	uint64_t bytes = s->k * 4ull;
+#pragma omp parallel for num_threads(copy_threads()) schedule(static)
+	for (uint32_t i = 0; i < count; i++)
+		if (number[i] != SL_NOBODY)
+			memcpy(to + (uint64_t)number[i] * s->k, stage + i * bytes, bytes);
+}
+
 int sl__search_scatter(struct sl_search *s, uint32_t *to, const void *from, const uint32_t *number, uint32_t count,
 		       struct sl_error *err)
 {
@@ -146,10 +171,31 @@ int sl__search_scatter(struct sl_search *s, uint32_t *to, const void *from, cons
 		uint32_t n = count - at < rows ? count - at : rows;
 		const char *stage = s->stage[0];
 		SL_CUDA(sl__fetch(s->stage[0], (const char *)from + at * bytes, n * bytes, s->stream));
-#pragma omp parallel for num_threads(copy_threads()) schedule(static)
-		for (uint32_t i = 0; i < n; i++)
-			if (number[at + i] != SL_NOBODY)
-				memcpy(to + (uint64_t)number[at + i] * s->k, stage + i * bytes, bytes);
+		place(s, to, stage, number + at, n);
+	}
+out:
+	return code;
+}
+
+int sl__search_deliver(struct sl_search *s, uint32_t *to, const void *from, const uint32_t *number, uint32_t count,
+		       struct sl_error *err)
+{
+	uint64_t bytes = s->k * 4ull;
+	uint32_t rows = (uint32_t)(SL_STAGE / bytes), before = 0;
+	int code = 0;
+	/* while the host places some rows, the next are copied */
+	for (uint32_t at = 0, chunk = 0; before < count; at += rows, chunk++) {
+		if (at < count) {
+			uint32_t n = count - at < rows ? count - at : rows;
+			SL_CUDA(cudaMemcpyAsync(s->stage[chunk % 2], (const char *)from + at * bytes, n * bytes,
+						cudaMemcpyDeviceToHost, s->copying));
+			SL_CUDA(cudaEventRecord(s->staged[chunk % 2], s->copying));
+		}
+		if (!chunk)
+			continue;
+		SL_CUDA(cudaEventSynchronize(s->staged[(chunk - 1) % 2]));
+		place(s, to, s->stage[(chunk - 1) % 2], number + before, count - before < rows ? count - before : rows);
+		before += rows;
 	}
 out:
 	return code;

@@ -133,7 +133,7 @@ static int search_cells(struct sl_search *s, struct ivf *v, uint32_t first, uint
 	SL_CUDA(cudaMemsetAsync(s->note, 0, 4, s->stream));
 	SL_CUDA(sl__finish(&finish, s->stream));
 	SL_TRY(sl__search_notes(s, err));
-	SL_TRY(sl__search_checkpoint(s, 0.1 + 0.8 * first / v->side.count, err));
+	SL_TRY(sl__search_checkpoint(s, 0.1 + 0.8 * first / sl__search_from(s, v->side.count, s->rank + 1), err));
 	struct sl_pass pass = {.table = &s->columns, .precision = SL_HALF, .index = v->index, .distance = v->distance};
 	if (s->note_copy[0])
 		SL_TRY(sl__search_doubtful(s, &pass, s->note_copy[0], err));
@@ -150,25 +150,89 @@ static int make(struct sl_search *s, struct ivf *v, struct sl_error *err)
 		       {&v->start, (cells + 1) * 4});
 }
 
-/* Copies the results of the rows at positions from .. to - 1 to the host: those of one GPU of several. */
-static int deliver(struct sl_search *s, struct ivf *v, uint32_t from, uint32_t to, struct sl_error *err)
+/* ---- results of one GPU of several ---- */
+
+/* A thread that copies the results of one batch to the host while the next batch is searched. Each GPU has its own; one
+ * GPU alone copies everything at the end. */
+struct delivery {
+	struct sl_search *s;
+	const uint32_t *member;      /* host: the rows of the batch, or SL_NOBODY */
+	uint32_t count;
+	int index, turn, code;
+	bool running;
+	pthread_t thread;
+	struct sl_error err;
+};
+
+static void *deliver(void *arg)
+{
+	struct delivery *d = arg;
+	struct sl_search *s = d->s;
+	struct sl_error *err = &d->err;
+	int code = 0;
+	SL_CUDA(cudaSetDevice(d->index));
+	SL_CUDA(cudaStreamWaitEvent(s->copying, s->ready[d->turn], 0));
+	SL_TRY(sl__search_deliver(s, s->out->index, s->index[d->turn], d->member, d->count, err));
+	SL_TRY(sl__search_deliver(s, (uint32_t *)s->out->distance, s->distance[d->turn], d->member, d->count, err));
+out:
+	d->code = code;
+	return NULL;
+}
+
+static int delivery_end(struct delivery *d, struct sl_error *err)
+{
+	if (!d->running)
+		return 0;
+	pthread_join(d->thread, NULL);
+	d->running = false;
+	if (d->code && err)
+		*err = d->err;
+	return d->code;
+}
+
+/* Collects the results of a batch of positions, and begins to copy them. */
+static int delivery_begin(struct delivery *d, struct ivf *v, uint32_t at, uint32_t count, const uint32_t *member,
+			  struct sl_error *err)
+{
+	struct sl_search *s = d->s;
+	int code = 0, turn = d->turn ^ 1;
+	SL_CUDA(sl__cells_collect(v->member + at, count, s->k, v->index, s->index[turn], s->stream));
+	SL_CUDA(sl__cells_collect(v->member + at, count, s->k, v->distance, s->distance[turn], s->stream));
+	SL_CUDA(cudaEventRecord(s->ready[turn], s->stream));
+	SL_TRY(delivery_end(d, err));
+	d->turn = turn;
+	d->member = member;
+	d->count = count;
+	d->running = !pthread_create(&d->thread, NULL, deliver, d);
+	if (!d->running) {
+		deliver(d);
+		code = d->code;
+		if (code && err)
+			*err = d->err;
+	}
+out:
+	return code;
+}
+
+/* Searches and delivers the rows at positions from .. to - 1. */
+static int search_part(struct sl_search *s, struct ivf *v, uint32_t from, uint32_t to, struct sl_error *err)
 {
 	uint32_t *member = malloc((to - from) * 4ull + 4);
+	struct delivery delivery = {.s = s};
 	int code = member ? 0 : sl_error_memory(err, "%u rows", to - from);
 	SL_TRY(code);
+	SL_CUDA(cudaGetDevice(&delivery.index));
 	SL_CUDA(sl__fetch(member, v->member + from, (to - from) * 4ull, s->stream));
 	for (uint32_t at = from; at < to; at += s->batch) {
 		uint32_t count = to - at < s->batch ? to - at : s->batch;
-		const struct {
-			const void *from;
-			uint32_t *to;
-		} arrays[] = {{v->index, s->out->index}, {v->distance, (uint32_t *)s->out->distance}};
-		for (int i = 0; i < 2; i++) {
-			SL_CUDA(sl__cells_collect(v->member + at, count, s->k, arrays[i].from, s->index[0], s->stream));
-			SL_TRY(sl__search_scatter(s, arrays[i].to, s->index[0], member + (at - from), count, err));
-		}
+		SL_TRY(search_cells(s, v, at, count, err));
+		SL_TRY(delivery_begin(&delivery, v, at, count, member + (at - from), err));
 	}
 out:
+	if (code)
+		delivery_end(&delivery, NULL);
+	else
+		code = delivery_end(&delivery, err);
 	free(member);
 	return code;
 }
@@ -194,11 +258,11 @@ int sl__search_ivf(struct sl_search *s, bool *given_up, struct sl_error *err)
 		goto out;
 	SL_TRY(SL_TAKE(s, &v.held, err, {&v.index, n * k * 4}, {&v.distance, n * k * 4}));
 	uint32_t from = sl__search_from(s, v.side.count, s->rank), to = sl__search_from(s, v.side.count, s->rank + 1);
-	for (uint32_t at = from; at < to; at += s->batch)
-		SL_TRY(search_cells(s, &v, at, to - at < s->batch ? to - at : s->batch, err));
 	if (s->ranks > 1) {
-		SL_TRY(deliver(s, &v, from, to, err));
+		SL_TRY(search_part(s, &v, from, to, err));
 	} else {
+		for (uint32_t at = from; at < to; at += s->batch)
+			SL_TRY(search_cells(s, &v, at, to - at < s->batch ? to - at : s->batch, err));
 		SL_TRY(sl__search_download(s, s->out->index, v.index, n * k * 4, err));
 		SL_TRY(sl__search_download(s, s->out->distance, v.distance, n * k * 4, err));
 	}
