@@ -161,7 +161,7 @@ static int open_part(void *context, int rank, struct sl_error *err)
 int sl__kmeans_passes(struct sl_device *device, const struct sl_kmeans_table *t, struct sl_kmeans_passes *out,
 		      struct sl_error *err)
 {
-	if (!device->group || t->n < device->divide_nodes || t->blocks < (uint32_t)device->ranks)
+	if (!device->group || t->n < device->divide_nodes)
 		return sl__kmeans_alone(device, t, out, err);
 	struct divided *d = calloc(1, sizeof *d);
 	if (!d)

@@ -85,6 +85,8 @@ static int search(struct sl_search *s, int index, struct sl_error *err)
 	sl__search_size_lists(s, s->points->n);
 	s->capacity = s->lists.capacity;
 	SL_RETURN(sl__search_plan(s, err));
+	if (approximate && s->block < s->points->n && s->ranks > 1)
+		return sl_error_set(err, SL_DEVMEM, "One GPU searches by codes.");
 	if (approximate && s->block < s->points->n) {
 		SL_RETURN(sl__search_coded(s, &given_up, err));
 		if (!given_up)
@@ -178,7 +180,7 @@ static bool agree(const struct part *part, uint32_t parts)
 	return same;
 }
 
-/* *done: all rows have been searched. Otherwise one GPU must do it, for example since another lacks memory. */
+/* *done: all rows have been searched. Otherwise one GPU must do it: another lacks memory, or codes are searched. */
 static int search_together(const struct sl_search *s, int index, uint64_t memory_bytes, uint32_t parts, bool *done,
 			   struct sl_error *err)
 {

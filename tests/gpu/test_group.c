@@ -306,7 +306,7 @@ static struct sl_points *points(uint32_t n, uint32_t d)
 	return p;
 }
 
-/* All pairs; an inverted file; and both with memory for few of the points only, which come block by block. */
+/* All pairs; an inverted file; all pairs with memory for some of the points only, which come block by block. */
 static void neighbours_are_those_of_one_gpu(void **state)
 {
 	NEED_GPUS();
@@ -320,7 +320,6 @@ static void neighbours_are_those_of_one_gpu(void **state)
 		{2200, 4, 1, 0, "exact"},
 		{emulated ? 8100 : 400000, 4, 0.8, 0, "ivf"},
 		{2200, 64, 1, 10300000, "exact"},
-		{emulated ? 12000 : 200000, 24, 0.8, emulated ? 11 << 20 : 48 << 20, "ivf-pq"},
 	};
 	for (size_t c = 0; c < (test_light() ? 1 : sizeof cases / sizeof *cases); c++) {
 		struct sl_points *p = points(cases[c].n, cases[c].d);

@@ -24,9 +24,7 @@
 #define WORD_SAMPLE 65536u    /* rows in the training sample of the words */
 #define WORD_STEPS 10
 #define BATCH_LEAST 4096u
-#ifndef SL_BLOCK_LEAST         /* tests on the emulated GPU have fewer points */
-#define SL_BLOCK_LEAST 16384u
-#endif
+#define BLOCK_LEAST 16384u
 
 /* ---- what fits ----------------------------------------------------------------------- */
 
@@ -52,7 +50,7 @@ static uint64_t bytes_needed(const struct sl_search *s, const struct sl_coded *v
 static bool fit_rows(struct sl_search *s, struct sl_coded *v, uint32_t block)
 {
 	uint32_t n = s->points->n;
-	for (s->block = block; s->block >= SL_BLOCK_LEAST; s->block = sl__round_up(s->block / 2, SL_TILE))
+	for (s->block = block; s->block >= BLOCK_LEAST; s->block = sl__round_up(s->block / 2, SL_TILE))
 		for (s->batch = n < SL_BATCH ? sl__round_up(n, SL_ROWS) : SL_BATCH; s->batch >= BATCH_LEAST;
 		     s->batch = sl__round_up(s->batch / 2, SL_ROWS))
 			if (bytes_needed(s, v) <= s->budget)

@@ -106,17 +106,16 @@ out:
 
 int sl__coded_search_all(struct sl_search *s, struct sl_coded *v, struct sl_error *err)
 {
-	uint32_t from = sl__search_from(s, v->positions, s->rank), to = sl__search_from(s, v->positions, s->rank + 1);
 	int code = 0;
-	for (uint32_t at = from; at < to; at += v->rows) {
-		uint32_t count = to - at < v->rows ? to - at : v->rows;
+	for (uint32_t at = 0; at < v->positions; at += v->rows) {
+		uint32_t count = v->positions - at < v->rows ? v->positions - at : v->rows;
 		SL_TRY(sl__coded_rank(s, v, v->coarse.cells.tile_cell + at / SL_TILE, count / SL_ROWS, v->tiles, err));
 		SL_TRY(sl__coded_search(s, v, v->member + at, count, v->tiles, err));
 		if (s->params->metric == SL_INNER_PRODUCT)
 			SL_CUDA(sl__finish_products(s->index[0], s->distance[0], count, s->k, s->stream));
 		SL_TRY(sl__search_scatter(s, s->out->index, s->index[0], v->member + at, count, err));
 		SL_TRY(sl__search_scatter(s, (uint32_t *)s->out->distance, s->distance[0], v->member + at, count, err));
-		SL_TRY(sl__search_checkpoint(s, 0.2 + 0.8 * at / to, err));
+		SL_TRY(sl__search_checkpoint(s, 0.2 + 0.8 * at / v->positions, err));
 	}
 out:
 	return code;
