@@ -109,8 +109,9 @@ function categoryPeaks({ view, codes, categories, stride }: Marked): Peak[] {
 /** The names that have room, the ones of the first places first. width: of a text in pixels. */
 export function placedNames(m: Marked, names: Peak[], width: (text: string) => number): { text: string; x: number; y: number }[] {
 	const taken: [number, number, number, number][] = [];
-	return names.flatMap(({ code, text: own, x, y }) => {
+	return names.flatMap(({ code, text: own, x: middle, y }) => {
 		const text = shorten(own ?? m.categories[code] ?? "", own ? CLUSTER_LETTERS : LETTERS), w = width(text) / 2 + 3;
+		const x = own && m.view ? Math.max(w, Math.min(m.view.width - w, middle)) : middle;   // whole names at the edges
 		if (taken.some(([l, t, r, b]) => x + w > l && x - w < r && y + 9 > t && y - 9 < b))
 			return [];
 		taken.push([x - w, y - 9, x + w, y + 9]);
