@@ -29,8 +29,7 @@ int sl_input_kind_parse(const char *name, enum sl_input_kind *out, struct sl_err
 			*out = (enum sl_input_kind)k;
 			return 0;
 		}
-	return sl_error_field(err, SL_BADPARAM, "/kind",
-			"There is no kind \"%.40s\"; it must be graph, points, neighbours "
+	return sl_error_field(err, SL_BADPARAM, "/kind", "There is no kind \"%.40s\"; it must be graph, points, neighbours "
 			      "or auto.", name);
 }
 
@@ -39,8 +38,7 @@ int sl_input_format_parse(const char *name, struct sl_input_options *options, st
 	bool table = !strcmp(name, "npy") || !strcmp(name, "csv");
 	enum sl_graph_format format = SL_FORMAT_AUTO;
 	if (!table && sl_graph_format_parse(name, &format, NULL))
-		return sl_error_field(err, SL_BADPARAM, "/format",
-				"There is no format \"%.40s\"; it must be mtx, edges, npz, "
+		return sl_error_field(err, SL_BADPARAM, "/format", "There is no format \"%.40s\"; it must be mtx, edges, npz, "
 				      "npy, csv or auto.", name);
 	bool graphs_only = format == SL_FORMAT_EDGES;
 	if ((table && options->kind != SL_INPUT_AUTO && options->kind != SL_INPUT_POINTS) ||
@@ -202,8 +200,7 @@ static void tell_guess(const struct sl_input_options *options, const struct sl_s
 	bool content = err->code == SL_BADDATA || err->code == SL_BADGRAPH;
 	if (content && options->kind == SL_INPUT_AUTO && options->read.format == SL_FORMAT_AUTO &&
 	    sl_source_format(source) == SL_FORMAT_EDGES && !strstr(sign, "the format of"))
-		snprintf(err->detail + length, sizeof err->detail - length,
-				" The file was read as an edge list; kind=points "
+		snprintf(err->detail + length, sizeof err->detail - length, " The file was read as an edge list; kind=points "
 			 "reads a table of points.");
 }
 

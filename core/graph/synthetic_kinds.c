@@ -137,8 +137,7 @@ int sl_synthetic_kind(struct sl_graph **out, enum sl_synthetic_kind kind, uint32
 	int code = sl__synthetic_check(n, k, err);
 	if (!code && kind == SL_SYNTHETIC_MESH && n < 16 * k)
 		code = sl_error_field(err, SL_BADPARAM, "/nodes", "A mesh with %u neighbours a node needs at least %u nodes.",
-				k,
-				      16 * k);
+				      k, 16 * k);
 	if (code)
 		return code;
 	struct drawing d = {.kind = kind, .n = n, .k = k, .seed = seed};

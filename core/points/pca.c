@@ -109,9 +109,8 @@ static int compute_covariance(const struct pca *a, double *covariance)
 #pragma omp for schedule(dynamic, 4)
 			for (uint32_t i = 0; i < pairs; i++)
 				if (!cancelled(a))
-					sl__add_tile(packed + (size_t)(pair[i] >> 16) * ROWS * STRIP,
-						 packed + (size_t)(pair[i] & 0xffff) * ROWS * STRIP,
-						 tile + (size_t)i * STRIP * STRIP);
+					sl__add_tile(packed + (size_t)(pair[i] >> 16) * ROWS * STRIP, packed + (size_t)(pair[i] & 0xffff) *
+						     ROWS * STRIP, tile + (size_t)i * STRIP * STRIP);
 		}
 		free(row);
 		free(x);

@@ -84,10 +84,8 @@ static inline __attribute__((always_inline)) void slopes(const struct sl_signal 
 }
 
 /* out = y + h sum of a[k] slope[k]; the last slope is `last`. */
-static inline __attribute__((always_inline)) void combine(const struct sl_signal *s, int f, uint32_t from,
-		uint32_t count,
-							   const double *a, int slopes, const double *restrict last,
-							   double *restrict out)
+static inline __attribute__((always_inline)) void combine(const struct sl_signal *s, int f, uint32_t from, uint32_t
+							  count, const double *a, int slopes, const double *restrict last, double *restrict out)
 {
 	const double *restrict y = s->y[f] + from;
 	double h = s->now_h;

@@ -6,9 +6,8 @@
 
 /* Sets the slopes du, dv to the terms of the model without diffusion, from the values u, v; all arrays begin at the
  * block's first row. For heat and the excitable media. */
-static inline __attribute__((always_inline)) void sl__react(const struct sl__rates *k, uint32_t count,
-		const double *restrict u,
-							     const double *restrict v, double *restrict du, double *restrict dv)
+static inline __attribute__((always_inline)) void sl__react(const struct sl__rates *k, uint32_t count, const double
+							    *restrict u, const double *restrict v, double *restrict du, double *restrict dv)
 {
 	switch (k->model) {
 	case SL_SIGNAL_FITZHUGH_NAGUMO:

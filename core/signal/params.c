@@ -171,7 +171,6 @@ int sl_signal_check(const void *params, uint32_t n, uint32_t columns, struct sl_
 				"have.");
 	if ((uint64_t)p->snapshots * n * fields > SNAPSHOT_VALUES)
 		return sl_error_field(err, SL_TOOBIG, "/snapshots", "%d snapshots of %u nodes are too many. Use at most %llu, "
-				"since all values together must be at most 2^28.", p->snapshots, n,
-				SNAPSHOT_VALUES / n / fields);
+				      "since all values together must be at most 2^28.", p->snapshots, n, SNAPSHOT_VALUES / n / fields);
 	return 0;
 }

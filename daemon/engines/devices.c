@@ -64,15 +64,13 @@ static json_t *device_json(const struct sl_server_device *d)
 		"memory_total", (json_int_t)info->memory_total, "memory_used", (json_int_t)info->memory_used,
 		"memory_budget", (json_int_t)info->memory_budget, "graph_bytes", (json_int_t)info->graph_bytes,
 		"embedding_bytes", (json_int_t)info->embedding_bytes);
-	json_object_update_new(device, json_pack(
-		"{s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:i, s:I, s:I}",
-		"plans", (json_int_t)info->plans, "plan_bytes", (json_int_t)info->plan_bytes,
-		"plan_budget", (json_int_t)info->plan_budget, "plan_hits", (json_int_t)info->plan_hits,
-		"plan_misses", (json_int_t)info->plan_misses, "plan_evictions", (json_int_t)info->plan_evictions,
-		"jobs_running", running, "jobs_queued", queued,
-		"graphs_resident", s->graphs_resident, "graphs_pinned", s->graphs_pinned,
-		"neighbours_resident", s->neighbours_resident,
-		"evictions", (json_int_t)s->evictions, "losses", (json_int_t)s->losses));
+	json_object_update_new(device, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:i, s:I, s:I}",
+						 "plans", (json_int_t)info->plans, "plan_bytes", (json_int_t)info->plan_bytes, "plan_budget",
+						 (json_int_t)info->plan_budget, "plan_hits", (json_int_t)info->plan_hits, "plan_misses",
+						 (json_int_t)info->plan_misses, "plan_evictions", (json_int_t)info->plan_evictions,
+						 "jobs_running", running, "jobs_queued", queued, "graphs_resident", s->graphs_resident,
+						 "graphs_pinned", s->graphs_pinned, "neighbours_resident", s->neighbours_resident, "evictions",
+						 (json_int_t)s->evictions, "losses", (json_int_t)s->losses));
 	json_object_set_new(device, "version", json_integer(d->version));
 	json_object_set_new(device, "worker", d->remote ? sl__remote_json(d->remote) : json_null());
 	json_object_set_new(device, "gpu", sl__gpu_json(d->engines->gpus, d));

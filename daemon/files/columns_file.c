@@ -279,9 +279,8 @@ int sl_columns_free_place(const char *path, const struct sl_columns *c, struct s
 		if (!(taken >> k & 1) && access(file, F_OK))
 			return k;
 	}
-	return sl_error_set(err, SL_TOOBIG, "the graph has %d columns of numbers, dates, texts, links and images, the "
-			"most that "
-			    "are kept; delete one first", SL_COLUMNS_PLACES);
+	return sl_error_set(err, SL_TOOBIG, "the graph has %d columns of numbers, dates, texts, links and images, the most "
+			    "that are kept; delete one first", SL_COLUMNS_PLACES);
 }
 
 void sl_columns_clear_places(const char *path, const struct sl_columns *c)

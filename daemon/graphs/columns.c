@@ -235,8 +235,7 @@ static int remove_column(struct column_change *c, struct sl_columns *columns)
 		return sl_error_set(&c->err, SL_NOTFOUND, "graph %s has no column of labels named %.64s", c->id,
 				    c->column);
 	if (own)  /* it stays in the graph's file, but is not shown */
-		return sl_columns_set(columns, json_pack("{s:s, s:s}", "name", c->title, "kind", "none"), NULL,
-				&c->err);
+		return sl_columns_set(columns, json_pack("{s:s, s:s}", "name", c->title, "kind", "none"), NULL, &c->err);
 	sl_columns_remove(columns, column);
 	return 0;
 }

@@ -25,7 +25,6 @@ bool sl_graphs_exceed(struct sl_graphs *s, const char *account, uint64_t more, s
 {
 	const struct sl_users *users = s->d->users;
 	return sl_users_limit(users, account, SL_LIMIT_DISK_BYTES) > 0 &&
-	       sl_users_exceeds(users, account, SL_LIMIT_DISK_BYTES, (double)sl_graphs_disk_use(s, account),
-			(double)more,
+	       sl_users_exceeds(users, account, SL_LIMIT_DISK_BYTES, (double)sl_graphs_disk_use(s, account), (double)more,
 				hit);
 }

@@ -103,8 +103,7 @@ static int check_labels_name(const char *name, struct sl_error *err)
 {
 	int rc = sl_name_check(name, "?labels_name", err);
 	if (!rc && strlen(name) >= sizeof ((struct sl_graph_record *)NULL)->label_title)
-		rc = sl_error_field(err, SL_BADPARAM, "?labels_name",
-				"labels_name must have at most 63 bytes, not %zu.",
+		rc = sl_error_field(err, SL_BADPARAM, "?labels_name", "labels_name must have at most 63 bytes, not %zu.",
 				    strlen(name));
 	return rc;
 }
@@ -118,8 +117,7 @@ int sl__reading_take(struct sl__reading *q, struct sl_request *r, struct sl_erro
 	for (int i = 0; i < sl_request_parts(r); i++) {
 		struct sl_part *part = sl_request_part_at(r, i);
 		if (part != labels && strcmp(part->name, "file") != 0)
-			return sl_error_set(err, SL_BADPARAM,
-					"the form has a part named '%.64s'; known ones: file, labels",
+			return sl_error_set(err, SL_BADPARAM, "the form has a part named '%.64s'; known ones: file, labels",
 					    part->name);
 	}
 	sl_uploaded_of(r, &q->file, file, name ? name : "upload");
@@ -242,8 +240,7 @@ static int check_points(struct sl__reading *q)
 {
 	const struct sl_points *p = q->points;
 	if (p->d > q->max_columns)
-		return sl_error_at(&q->err, SL_TOOBIG, q->file.name, 0,
-				"The table has %u columns; at most %lld are allowed "
+		return sl_error_at(&q->err, SL_TOOBIG, q->file.name, 0, "The table has %u columns; at most %lld are allowed "
 				   "(max_columns).", p->d, (long long)q->max_columns);
 	struct sl_neighbours_params later = q->wanted;   /* 0 now: a job may want some */
 	later.k += !later.k;

@@ -93,8 +93,7 @@ static json_t *warnings(const struct sl__graph *g)
 	if (!list)
 		return NULL;
 	if (g->record.state == SL_GRAPH_DAMAGED)
-		json_array_append_new(list,
-				json_string("the stored file is damaged: delete the graph and upload it again"));
+		json_array_append_new(list, json_string("the stored file is damaged: delete the graph and upload it again"));
 	if (g->record.kind == SL_KIND_GRAPH)
 		warn_graph(list, g);
 	else
@@ -157,11 +156,9 @@ static json_t *search_json(const struct sl__graph *g)
 	bool there = r->k > 0;
 	json_t *problem = r->search == SL_SEARCH_FAILED ? sl_problem_json(&g->problem) : json_null();
 	json_t *out = json_pack("{s:s, s:f, s:I, s:I, s:s, s:o, s:f}", "state", states[r->search], "progress",
-				sl__finder_progress(g), "k", (json_int_t)r->k, "wanted", (json_int_t)r->wanted,
-						"metric",
-				sl_distance_name(g->wanted.metric), "metric_p",
-				number_or_null(g->wanted.p, g->wanted.metric == SL_LP), "wanted_recall",
-						g->wanted.recall);
+				sl__finder_progress(g), "k", (json_int_t)r->k, "wanted", (json_int_t)r->wanted, "metric",
+				sl_distance_name(g->wanted.metric), "metric_p", number_or_null(g->wanted.p, g->wanted.metric == SL_LP),
+				"wanted_recall", g->wanted.recall);
 	json_object_set_new(out, "recall", number_or_null(f->recall, there));
 	json_object_set_new(out, "method", there ? json_string(f->method) : json_null());
 	json_object_set_new(out, "seconds", number_or_null(f->seconds, there));
@@ -276,13 +273,11 @@ json_t *sl__graph_json(const struct sl_graphs *s, const struct sl__graph *g, boo
 	const struct sl_graph_record *r = &g->record;
 	char created[SL_TIME_BYTES];
 	uint64_t disk = for_reply ? disk_bytes(g) : r->file_bytes;
-	json_t *out = json_pack(
-		"{s:s, s:s, s:s, s:o, s:s, s:s, s:I, s:I, s:b, s:I, s:b, s:{s:I}}", "id", r->id, "name", r->name,
-				"kind",
-		sl__kind_name(r->kind), "digest", json_sprintf("blake2b:%s", r->digest), "format", g->format, "created",
-		sl_time_text(sl_ulid_time_ms(r->id), created), "nodes", (json_int_t)r->nodes, "entries",
-		(json_int_t)r->entries, "named", r->named, "labels", (json_int_t)r->labels, "pinned", r->pinned,
-		"bytes", "disk", (json_int_t)disk);
+	json_t *out = json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:I, s:I, s:b, s:I, s:b, s:{s:I}}", "id", r->id, "name",
+				r->name, "kind", sl__kind_name(r->kind), "digest", json_sprintf("blake2b:%s", r->digest), "format",
+				g->format, "created", sl_time_text(sl_ulid_time_ms(r->id), created), "nodes", (json_int_t)r->nodes,
+				"entries", (json_int_t)r->entries, "named", r->named, "labels", (json_int_t)r->labels, "pinned",
+				r->pinned, "bytes", "disk", (json_int_t)disk);
 	if (!out)
 		return NULL;
 	if (r->kind == SL_KIND_GRAPH) {

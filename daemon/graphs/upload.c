@@ -232,8 +232,7 @@ static void save_work(void *arg)
 		if (u->path[p])
 			u->status = save_part(u, (enum sl_content_part)p);
 	if (u->path[LABELS] && !u->status)
-		u->status = sl_columns_create_file(u->temporary[LABELS], u->read.columns, &u->graph->column_bytes,
-				&u->err);
+		u->status = sl_columns_create_file(u->temporary[LABELS], u->read.columns, &u->graph->column_bytes, &u->err);
 	if (!u->status)
 		u->status = sl_atomic_sync_folder(u->s->folder, &u->err);
 	if (u->status)
@@ -339,10 +338,9 @@ static void read_work(void *arg)
 
 static struct sl__upload *find_saving(struct sl_graphs *s, const struct sl__upload *u)
 {
-	return SL_LIST_FIND(struct sl__upload, other, &s->uploads, link,
-			    other != u && other->saving && !memcmp(other->read.digest, u->read.digest,
-					SL_DIGEST_BYTES) &&
-			    !strcmp(other->read.label_title, u->read.label_title) && !strcmp(other->user, u->user));
+	return SL_LIST_FIND(struct sl__upload, other, &s->uploads, link, other != u && other->saving &&
+			    !memcmp(other->read.digest, u->read.digest, SL_DIGEST_BYTES) && !strcmp(other->read.label_title,
+												    u->read.label_title) && !strcmp(other->user, u->user));
 }
 
 /* The number of uploads that are being stored: of this user; NULL: of all. */
@@ -362,12 +360,10 @@ static int check_number(struct sl__upload *u)
 		own += sl_users_owns(s->d->users, u->user, s->graph[i]->record.id);
 	own += count_saving(s, u->user);
 	if (of_user < most && own >= of_user)
-		return sl_error_set(&u->err, SL_CONFLICT,
-				"You have %lld graphs already, a quarter of what the server keeps "
+		return sl_error_set(&u->err, SL_CONFLICT, "You have %lld graphs already, a quarter of what the server keeps "
 				    "(max_graphs). Delete one first.", (long long)own);
 	if (s->count + count_saving(s, NULL) >= most)
-		return sl_error_set(&u->err, SL_CONFLICT, "There are %d graphs already, the limit (max_graphs).",
-				s->count);
+		return sl_error_set(&u->err, SL_CONFLICT, "There are %d graphs already, the limit (max_graphs).", s->count);
 	return 0;
 }
 

@@ -189,9 +189,8 @@ struct sl_job *sl__job_of_spec(struct sl_jobs *j, const struct sl_job_spec *spec
 	sl__job_know_data(job, spec->graph);
 	uint32_t k = spec->graph->kind == SL_KIND_POINTS ? sl__work_neighbours(&spec->work, spec->graph) : 0;
 	if (k > spec->graph->wanted)
-		sl__record_note(&job->record,
-				"This perplexity needs %u neighbours of each point and %u are known, so a new search "
-			     "comes first.", k, spec->graph->wanted);
+		sl__record_note(&job->record, "This perplexity needs %u neighbours of each point and %u are known, so a new "
+				"search comes first.", k, spec->graph->wanted);
 	const char *told = spec->work.method->told && spec->graph->kind == SL_KIND_GRAPH
 			   ? spec->work.method->told(&spec->work.params, spec->graph->symmetric) : NULL;
 	if (told)

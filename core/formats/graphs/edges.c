@@ -234,9 +234,8 @@ static int count_error(struct edges *f)
 		if (in->field[k].length && *in->field[k].text == '{')
 			return dictionary_error(f);
 	if (in->count < 2)
-		return sl__source_fail(f->source, SL_BADDATA, f->err,
-				"The line has only one field, separated by %s as in the first edge; it must have two "
-				       "nodes and, if all lines do, a weight.", separator);
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The line has only one field, separated by %s as in the "
+				       "first edge; it must have two nodes and, if all lines do, a weight.", separator);
 	if (count > 3)
 		return sl__source_fail(f->source, SL_BADDATA, f->err, "The line has %d fields, separated by %s; the first edge "
 				       "has %u.", in->count, separator, count);

@@ -89,16 +89,14 @@ static int check_array(struct labels *f, const struct sl__npy *a)
 		return sl_error_at(f->err, SL_BADFORMAT, file, 0, "The array's type is '%s'; labels must be integers "
 				   "(labels.astype(\"int32\")) or strings (labels.astype(str)).", a->descr);
 	if (a->dims < 1 || a->dims > 2 || (a->dims == 2 && a->shape[1] != 1))
-		return sl_error_at(f->err, SL_BADDATA, file, 0,
-				"The array has %d dimensions; it must have one, the nodes.",
+		return sl_error_at(f->err, SL_BADDATA, file, 0, "The array has %d dimensions; it must have one, the nodes.",
 				   a->dims);
 	return a->count == f->graph->n ? 0 : count_error(f, a->count, "label");
 }
 
 static int ends_early(struct labels *f, uint64_t after)
 {
-	return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
-			"The file ends after %" PRIu64 " of the %u "
+	return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0, "The file ends after %" PRIu64 " of the %u "
 			   "labels that its header promises.", after, f->graph->n);
 }
 
@@ -150,8 +148,7 @@ static int read_strings(struct labels *f, const struct sl__npy *a)
 		}
 		size_t length = sl__npy_to_text(a, element, text);
 		if (!sl__valid_utf8(text, length))
-			rc = sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
-					"Label %u (counted from 0) is not "
+			rc = sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0, "Label %u (counted from 0) is not "
 					 "valid UTF-8.", i);
 		else if (sl__names_add(&f->values, text, length, &f->label[i]))
 			rc = memory_error(f);
@@ -308,8 +305,7 @@ int sl_graph_read_label_table(struct sl_graph *graph, struct sl_label_table *out
 	if (size >= 6 && !memcmp(bytes, "\x93NUMPY", 6))
 		return read_array_labels(graph, source, err);
 	if (memchr(bytes, 0, (size_t)size) || (size >= 2 && !memcmp(bytes, "PK", 2)))
-		return sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0,
-				"This is a binary file of an unknown format; "
+		return sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "This is a binary file of an unknown format; "
 				   "labels must be an .npy of integers or strings, or a text with one label a line.");
 	rc = sl_label_table_read(out, &nodes, only, NULL, source, err);
 	if (!rc)

@@ -29,8 +29,7 @@ uint32_t sl__keys_find(const struct sl__keys *keys, const char *text, size_t len
 {
 	uint64_t number;
 	uint32_t node = keys->named ? sl__names_find(&keys->names, text, length) : SL__NO_NAME;
-	if (node != SL__NO_NAME || !keys->named || !memchr(text, '.', length) || !sl__keys_number(text, length,
-			&number))
+	if (node != SL__NO_NAME || !keys->named || !memchr(text, '.', length) || !sl__keys_number(text, length, &number))
 		return node;
 	char digits[24];
 	return sl__names_find(&keys->names, digits, (size_t)snprintf(digits, sizeof digits, "%llu",
@@ -374,9 +373,8 @@ static int add_fields(struct reading *r, const struct sl__line *line)
 	}
 	for (enum cut one; !rc && (one = cut(&k)) != CUT_END;) {
 		if (one == CUT_BAD)
-			return sl__source_fail(r->source, SL_BADDATA, r->err,
-					"A quoted field is not closed, or something other than a separator follows its "
-					"closing quote.");
+			return sl__source_fail(r->source, SL_BADDATA, r->err, "A quoted field is not closed, or something other "
+					       "than a separator follows its closing quote.");
 		if (first + k.count > c->columns)
 			return fields_error(r, (uint32_t)count_fields(c->separator, line->at, line->end));
 		rc = add_cell(r, first + k.count - 1, k.text, k.length, k.quoted);

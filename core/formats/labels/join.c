@@ -318,8 +318,7 @@ static int join_rows(struct joiner *r, struct sl_source *source, struct sl_error
 	if (c->rows - header != n)
 		return no_match(r, c->separator != '\n' && c->rows > 1 && may_be_header(c), source, err);
 	if (!header && n > 1 && must_be_header(c))
-		return sl_error_at(err, SL_BADDATA, sl__source_name(source), 1,
-				"The line is a header (\"%.40s\"), so there "
+		return sl_error_at(err, SL_BADDATA, sl__source_name(source), 1, "The line is a header (\"%.40s\"), so there "
 				   "are labels for %u nodes, but the graph has %u.",
 				   sl__cell_text(sl__cell(c, 0, c->columns - 1)), n - 1, n);
 	return 0;

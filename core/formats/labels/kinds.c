@@ -108,8 +108,7 @@ static void look(const struct sl_label_column *c, uint32_t n, struct seen *s)
 static void warn(struct sl_column_guess *g, const char *what, uint32_t count, uint32_t all, const char *other)
 {
 	snprintf(g->why, sizeof g->why, "%u of %u different values are %s, but not \"%.60s\", so they are words", count,
-			all,
-		 what, other);
+		 all, what, other);
 	g->warns = true;
 }
 
@@ -127,8 +126,7 @@ static void tell_words(const struct sl_label_column *c, const struct seen *s, st
 		warn(g, "links", s->links, all, c->text[s->other_link]);
 	else if (s->ambiguous && s->ambiguous == all) {
 		snprintf(g->why, sizeof g->why, "\"%.40s\" does not tell day and month apart, so these are words; write dates "
-				"as "
-			 "2024-01-31", c->text[0]);
+			 "as 2024-01-31", c->text[0]);
 		g->warns = true;
 	}
 }
@@ -164,19 +162,16 @@ int sl_column_kind_check(const struct sl_label_column *c, enum sl_column_kind ki
 	uint32_t bad = 0, first = 0;
 	if (kind == SL_COLUMN_IMAGE)
 		return sl_error_set(err, SL_BADDATA, "column \"%.60s\": a text has no images; send an array of uint8 (n x "
-				"height x "
-				    "width), or a zip of image files", c->title);
+				    "height x width), or a zip of image files", c->title);
 	if (kind == SL_COLUMN_CATEGORY && c->labels > SL_COLUMN_CATEGORIES_MOST)
 		return sl_error_set(err, SL_BADDATA, "column \"%.60s\" has %u different words; a column of categories has %d "
-				"at "
-				    "most; use kind=text", c->title, c->labels, SL_COLUMN_CATEGORIES_MOST);
+				    "at most; use kind=text", c->title, c->labels, SL_COLUMN_CATEGORIES_MOST);
 	for (uint32_t k = 0; k < c->labels; k++)
 		if (!fits(kind, c->text[k]) && !bad++)
 			first = k;
 	if (bad)
 		return sl_error_set(err, SL_BADDATA, "column \"%.60s\": %u of %u different values are not of kind %s; the "
-				"first is "
-				    "\"%.60s\", but each must be %s", c->title, bad, c->labels, names[kind], c->text[first],
+				    "first is \"%.60s\", but each must be %s", c->title, bad, c->labels, names[kind], c->text[first],
 				    must[kind]);
 	return 0;
 }

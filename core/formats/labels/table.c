@@ -167,9 +167,8 @@ static int choose(struct making *m, bool *wanted, uint32_t *number, uint32_t *co
 		bool plain = c->columns == 1 || (!key && !is_empty(m, k) && (rank || !counts_rows(m, k)));
 		if (only ? wanted[k] : plain) {
 			if (*count == COLUMNS_MOST)
-				return sl_error_at(m->err, SL_TOOBIG, sl__source_name(m->source), 0,
-						"The file has more than %d columns "
-						   "of labels; choose some of them (column=).", COLUMNS_MOST);
+				return sl_error_at(m->err, SL_TOOBIG, sl__source_name(m->source), 0, "The file has more than %d "
+						   "columns of labels; choose some of them (column=).", COLUMNS_MOST);
 			number[(*count)++] = k;
 			sl_taken_add_columns(t, k + 1, 1, SL_TAKEN_LABEL, title, key ? "names the nodes, too" : NULL);
 		} else if (key) {
@@ -345,8 +344,7 @@ static int tell(struct making *m)
 	for (uint32_t k = 0; k < m->out->columns; k++) {
 		const struct sl_label_column *column = &m->out->column[k];
 		if (column->labels > 20 && 4 * (uint64_t)column->labels > 3 * (uint64_t)m->keys.n && !column->numbers)
-			sl_taken_add_note(t, false, "\"%.60s\" has %u different labels, too many for colours",
-					column->title,
+			sl_taken_add_note(t, false, "\"%.60s\" has %u different labels, too many for colours", column->title,
 					  column->labels);
 	}
 	return tell_partners(m);

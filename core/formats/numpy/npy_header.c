@@ -69,8 +69,7 @@ static int take_shape(struct literal *l, struct sl__npy *a)
 			return header_error(l, "a dimension (a whole number)");
 		for (; isdigit((unsigned char)*l->at); l->at++) {
 			if (value > (uint64_t)INT64_MAX / 16)
-				return sl_error_at(l->err, SL_BADDATA, l->file, 0,
-						"A dimension of the array is too large.");
+				return sl_error_at(l->err, SL_BADDATA, l->file, 0, "A dimension of the array is too large.");
 			value = value * 10 + (uint64_t)(*l->at - '0');
 		}
 		if (*l->at == 'L')
@@ -176,8 +175,7 @@ int sl__npy_read_header(struct sl__npy *out, sl__npy_read_bytes *read, void *con
 	if (got < 0)
 		return (int)got;
 	if (got < 10 || memcmp(prefix, "\x93NUMPY", 6))
-		return sl_error_at(err, SL_BADDATA, file, 0,
-				"This is not a NumPy array: it does not start with \\x93NUMPY.");
+		return sl_error_at(err, SL_BADDATA, file, 0, "This is not a NumPy array: it does not start with \\x93NUMPY.");
 	if (prefix[6] < 1 || prefix[6] > 3)
 		return sl_error_at(err, SL_BADFORMAT, file, 0, "The array has format version %d; it must be 1, 2 or 3.",
 				prefix[6]);
@@ -190,8 +188,7 @@ int sl__npy_read_header(struct sl__npy *out, sl__npy_read_bytes *read, void *con
 		length |= (uint64_t)prefix[10] << 16 | (uint64_t)prefix[11] << 24;
 	}
 	if (length > HEADER_MAX)
-		return sl_error_at(err, SL_BADDATA, file, 0,
-				"The array's header claims %llu bytes; it must have at most %d.",
+		return sl_error_at(err, SL_BADDATA, file, 0, "The array's header claims %llu bytes; it must have at most %d.",
 				   (unsigned long long)length, HEADER_MAX);
 	text = malloc(length + 1);
 	if (!text)

@@ -282,9 +282,7 @@ static int wrong_titles(struct sl__parts *p, const struct fields *theirs, struct
 			found |= same(first->list[c], theirs->list[k]);
 		if (!found)
 			return sl_error_at(err, SL_BADDATA, s->name, 1, "There is no column \"%s\", which %s has; files that are "
-					"read "
-					   "as one must have the same columns.", shown(first->list[c], a),
-					   p->part[0].source->name);
+					   "read as one must have the same columns.", shown(first->list[c], a), p->part[0].source->name);
 	}
 	for (uint32_t k = 0; k < theirs->count; k++) {
 		uint32_t times = 0;
@@ -322,9 +320,8 @@ static int match(struct sl__parts *p, const struct fields *theirs, struct sl_err
 		if (times != 1 || twins != 1)
 			return wrong_titles(p, theirs, err);
 	}
-	snprintf(note, sizeof note, "The columns of %.60s have another order than those of %.60s; they are found by "
-			"their titles",
-		 p->part[p->at].source->name, p->part[0].source->name);
+	snprintf(note, sizeof note, "The columns of %.60s have another order than those of %.60s; they are found by their "
+		 "titles", p->part[p->at].source->name, p->part[0].source->name);
 	tell(p, false, note);
 	return 0;
 }
@@ -371,9 +368,8 @@ static int begin_text(struct sl__parts *p, struct sl_error *err)
 	bool repeats = equal_lines(&p->titles_of, &one) && (p->titles || has_word(&one));
 	bool titled = repeats || are_titles(&one, &two);
 	if (titled && !repeats && !p->titles) {
-		rc = sl_error_at(err, SL_BADDATA, part->source->name, before + 1,
-				"The file has titles, but %s has none; files that are "
-				 "read as one must have the same columns.", p->part[0].source->name);
+		rc = sl_error_at(err, SL_BADDATA, part->source->name, before + 1, "The file has titles, but %s has none; files "
+				 "that are read as one must have the same columns.", p->part[0].source->name);
 	} else if (titled && !repeats) {
 		rc = match(p, &one, err);
 	} else if (!titled && p->titles) {
@@ -382,14 +378,12 @@ static int begin_text(struct sl__parts *p, struct sl_error *err)
 		tell(p, true, note);
 	} else if (repeats && !p->titles) {
 		snprintf(note, sizeof note, "The first line of %.60s repeats that of %.60s; it is taken for titles",
-				part->source->name,
-			 p->part[0].source->name);
+			 part->source->name, p->part[0].source->name);
 		tell(p, false, note);
 	}
 	if (!rc && one.count != p->titles_of.count)
-		rc = sl_error_at(err, SL_BADDATA, part->source->name, before + 1,
-				"The line has %u fields; those of %s have %u.",
-				 one.count, p->part[0].source->name, p->titles_of.count);
+		rc = sl_error_at(err, SL_BADDATA, part->source->name, before + 1, "The line has %u fields; those of %s have "
+				 "%u.", one.count, p->part[0].source->name, p->titles_of.count);
 	for (int64_t k = before + titled; !rc && k > 0; k--, part->skipped++) {
 		int got = sl__source_line(part->source, &gone, err);
 		rc = got < 0 ? got : 0;
@@ -486,9 +480,8 @@ static int pass_line(struct sl__parts *p, struct sl_error *err)
 		rc = sl__source_join(part->source, &line, err);
 		rc = rc < 0 ? rc : split(p, line.at, line.end, p->from || p->at ? 0 : COUNTING_MOST, &p->split, err);
 		if (!rc && p->from && p->split.count != p->titles_of.count)
-			rc = sl_error_at(err, SL_BADDATA, part->source->name, part->source->line,
-					"The line has %u fields; the titles are "
-					 "%u.", p->split.count, p->titles_of.count);
+			rc = sl_error_at(err, SL_BADDATA, part->source->name, part->source->line, "The line has %u fields; the "
+					 "titles are %u.", p->split.count, p->titles_of.count);
 		if (!rc)
 			rc = count_row(p, &number, err);
 	}
@@ -532,8 +525,7 @@ static int begin_array(struct sl__parts *p, struct sl_error *err)
 				p->shape.descr,
 			 (unsigned long long)rows, (unsigned long long)p->shape.shape[1]) :
 		snprintf(head + 10, sizeof head - 10, "{'descr': '%s', 'fortran_order': False, 'shape': (%llu,), }",
-				p->shape.descr,
-			 (unsigned long long)rows);
+			 p->shape.descr, (unsigned long long)rows);
 	memcpy(head, "\x93NUMPY\1\0\x76\0", 10);
 	memset(head + 10 + used, ' ', sizeof head - 10 - (size_t)used);
 	head[sizeof head - 1] = '\n';

@@ -58,8 +58,7 @@ static json_t *describe(const struct storing *s)
 			json_array_append_new(examples, example(s->c->text[s->c->label[i]]));
 	}
 	json_t *out = json_pack("{s:s, s:s, s:I, s:I, s:I, s:o}", "name", s->name, "kind", sl_column_kind_name(s->kind),
-			"read",
-				(json_int_t)read, "missing", (json_int_t)(s->n - read), "unmatched", (json_int_t)s->unmatched,
+				"read", (json_int_t)read, "missing", (json_int_t)(s->n - read), "unmatched", (json_int_t)s->unmatched,
 				"examples", examples);
 	if (out && s->why && *s->why) {
 		json_object_set_new(out, "why", json_string(s->why));
@@ -371,8 +370,7 @@ int sl__kinds_table(const struct sl_uploaded *in, const struct sl__column_wish *
 		if (!rc && size >= 2 && (!memcmp(bytes, "PK", 2) || (size >= 6 && !memcmp(bytes, "\x93NUMPY", 6)) || *bytes ==
 				'{'))
 			rc = sl_error_at(err, SL_BADFORMAT, in->name, 0, "Only a text has columns with titles; set an array, JSON "
-					"or "
-					 "images by PUT /v1/graphs/ID/columns/COLUMN.");
+					 "or images by PUT /v1/graphs/ID/columns/COLUMN.");
 	}
 	if (!rc)
 		rc = sl_label_table_read(&table, nodes, wish->only, NULL, source, err);
@@ -417,16 +415,14 @@ int sl__kinds_column(const struct sl_uploaded *in, const struct sl__column_wish 
 			rc = sl_error_field(err, SL_BADPARAM, "?kind", "the body holds images, not values of kind %.20s", kind);
 		if (!rc)
 			rc = sl__images_store(source, wish->name, nodes, wish->account, wish->options.max_bytes, path, columns,
-					taken,
-					      err);
+					      taken, err);
 		sl_source_close(source);
 		return rc;
 	}
 	sl_source_close(source);
 	if (!rc && kind && !strcmp(kind, "image"))
-		rc = sl_error_field(err, SL_BADPARAM, "?kind", "the body holds no images; send an array of uint8 (n x height "
-				"x width, or "
-				    "n x height x width x 3), or a zip of image files");
+		rc = sl_error_field(err, SL_BADPARAM, "?kind", "the body holds no images; send an array of uint8 (n x height x "
+				    "width, or n x height x width x 3), or a zip of image files");
 	if (!rc)
 		rc = sl__column_texts(in, wish, nodes, &c, &unmatched, taken, err);
 	if (!rc)

@@ -158,8 +158,7 @@ static int read_text(struct values *v, struct sl_source *source, const char *nam
 	if (at == t->columns && t->columns > 1)
 		return several(v, t);
 	if (t->columns > 1)
-		sl_taken_add_note(t->taken, false,
-				"only the column \"%.60s\" was set; the other columns of labels were not",
+		sl_taken_add_note(t->taken, false, "only the column \"%.60s\" was set; the other columns of labels were not",
 				  t->column[at].title);
 	return t->columns ? take_column(v, &t->column[at == t->columns ? 0 : at]) : 0;
 }
@@ -274,9 +273,8 @@ static int read_array(struct values *v, struct sl_source *source)
 	v->strings = (a.kind == 'U' || a.kind == 'S') && a.size > 0 && a.size <= 1 << 20;
 	int64_t times, parts;
 	if (v->exact && a.kind == 'M' && !date_unit(&a, &times, &parts))
-		return sl_error_at(v->err, SL_BADFORMAT, v->file, 0, "The array's type is '%s'; dates must be of unit D, h, "
-				"m, s, ms, "
-				   "us or ns.", a.descr);
+		return sl_error_at(v->err, SL_BADFORMAT, v->file, 0, "The array's type is '%s'; dates must be of unit D, h, m, "
+				   "s, ms, us or ns.", a.descr);
 	if (!v->strings && !sl__npy_is_real(&a) && !(v->exact && a.kind == 'M'))
 		return sl_error_at(v->err, SL_BADFORMAT, v->file, 0, "The array's type is '%s'; labels must be numbers "
 				   "or strings (<U, |S).", a.descr);
@@ -355,9 +353,8 @@ static int give(struct values *v, const char *name, json_t **description, void *
 	else if (v->kind && !words && !numbers)
 		rc = sl_error_at(v->err, SL_BADDATA, v->file, 0, "kind is number, but not all values are numbers.");
 	else if (numbers && large)
-		rc = sl_error_at(v->err, SL_BADDATA, v->file, 0,
-				"The value %.40s is too large: numbers are float32 here, "
-				 "up to 3.4e38.", large);
+		rc = sl_error_at(v->err, SL_BADDATA, v->file, 0, "The value %.40s is too large: numbers are float32 here, up "
+				 "to 3.4e38.", large);
 	else
 		rc = numbers ? give_numbers(v, name, number, description, value) : give_categories(v, name,
 				description, value);
@@ -435,8 +432,7 @@ static int give_texts(struct values *v, struct sl_label_column *out)
 
 /* Whole numbers have no more digits than float64 holds, or they are words. */
 int sl__column_texts(const struct sl_uploaded *in, const struct sl__column_wish *wish, const struct sl_label_nodes
-		*nodes,
-		     struct sl_label_column *out, uint64_t *unmatched, json_t **taken, struct sl_error *err)
+		     *nodes, struct sl_label_column *out, uint64_t *unmatched, json_t **taken, struct sl_error *err)
 {
 	struct values v = {.file = in->name, .nodes = nodes, .n = nodes->n, .exact = true, .account = wish->account, .err =
 			err};
@@ -468,9 +464,8 @@ static int describe(const struct sl_label_column *c, const char *name, const cha
 	return rc;
 }
 
-int sl__column_parse(const struct sl_uploaded *in, const struct sl__column_wish *wish,
-		const struct sl_label_nodes *nodes,
-		     json_t **description, void **value, json_t **taken, struct sl_error *err)
+int sl__column_parse(const struct sl_uploaded *in, const struct sl__column_wish *wish, const struct sl_label_nodes
+		     *nodes, json_t **description, void **value, json_t **taken, struct sl_error *err)
 {
 	struct values v = {.file = in->name, .kind = wish->kind, .nodes = nodes, .n = nodes->n,
 			   .account = wish->account, .err = err};
@@ -506,9 +501,8 @@ int sl__label_columns_set(struct sl_columns *columns, const struct sl_label_tabl
 	return rc;
 }
 
-int sl__columns_parse(const struct sl_uploaded *in, const struct sl__column_wish *wish,
-		const struct sl_label_nodes *nodes,
-		      struct sl_columns *columns, json_t **names, json_t **taken, struct sl_error *err)
+int sl__columns_parse(const struct sl_uploaded *in, const struct sl__column_wish *wish, const struct sl_label_nodes
+		      *nodes, struct sl_columns *columns, json_t **names, json_t **taken, struct sl_error *err)
 {
 	struct sl_label_table table = {0};
 	struct sl_source *source = NULL;
@@ -517,8 +511,7 @@ int sl__columns_parse(const struct sl_uploaded *in, const struct sl__column_wish
 	if (!rc)
 		rc = recognise(source, &wish->options, &body, err);
 	if (!rc && body != BODY_TEXT)
-		rc = sl_error_at(err, SL_BADFORMAT, in->name, 0,
-				"Only a text has columns with titles; set an array or JSON by "
+		rc = sl_error_at(err, SL_BADFORMAT, in->name, 0, "Only a text has columns with titles; set an array or JSON by "
 				 "PUT /v1/graphs/ID/labels/COLUMN.");
 	if (!rc)
 		rc = sl_label_table_read(&table, nodes, wish->only, NULL, source, err);

@@ -21,9 +21,8 @@ struct sl__column_wish {
 
 /* Parses the body as column wish->name. *description and *value: as in files/columns_file.h; the caller owns them.
  * *taken: what was taken of a text, a new reference, or unchanged. Pool thread. */
-int sl__column_parse(const struct sl_uploaded *in, const struct sl__column_wish *wish,
-		     const struct sl_label_nodes *nodes, json_t **description, void **value, json_t **taken,
-				struct sl_error *err);
+int sl__column_parse(const struct sl_uploaded *in, const struct sl__column_wish *wish, const struct sl_label_nodes
+		     *nodes, json_t **description, void **value, json_t **taken, struct sl_error *err);
 /* Sets all columns of a text. *names: their names, a new reference, also after an error. Pool thread. */
 int sl__columns_parse(const struct sl_uploaded *in, const struct sl__column_wish *wish,
 		      const struct sl_label_nodes *nodes, struct sl_columns *columns, json_t **names,
@@ -33,8 +32,7 @@ int sl__columns_parse(const struct sl_uploaded *in, const struct sl__column_wish
  * Numbers are texts with as many digits as float64 needs, dates of an array (<M8) are those of
  * core/formats/text/date.h. *unmatched: rows of a text that name no node. Pool thread. */
 int sl__column_texts(const struct sl_uploaded *in, const struct sl__column_wish *wish, const struct sl_label_nodes
-		*nodes,
-		     struct sl_label_column *out, uint64_t *unmatched, json_t **taken, struct sl_error *err);
+		     *nodes, struct sl_label_column *out, uint64_t *unmatched, json_t **taken, struct sl_error *err);
 
 /* Sets the columns of a table that was read, for n nodes. account: books the memory that this takes. Pool thread. */
 int sl__label_columns_set(struct sl_columns *columns, const struct sl_label_table *t, const char *kind, uint32_t n,

@@ -98,27 +98,22 @@ static int check_array(const struct storing *s, struct sl__npy *a)
 	uint64_t channels = a->dims == 4 ? a->shape[3] : 1;
 	if (a->kind == 'u' && a->size == 1 && a->dims == 2 && !side_of(a->shape[1]))
 		return sl_error_at(s->err, SL_BADFORMAT, file, 0, "The array's rows have %llu pixels, which is no square; "
-				"reshape it "
-				   "to (n, height, width).", (unsigned long long)a->shape[1]);
+				   "reshape it to (n, height, width).", (unsigned long long)a->shape[1]);
 	if (a->kind != 'u' || a->size != 1 || a->dims < 2)
 		return sl_error_at(s->err, SL_BADFORMAT, file, 0, "The array's type is '%s' and it has %d dimensions; images "
-				"must be "
-				   "uint8 of shape (n, height, width), (n, height, width, 3) or (n, height, width, 4).", a->descr,
-						a->dims);
+				   "must be uint8 of shape (n, height, width), (n, height, width, 3) or (n, height, width, 4).",
+				   a->descr, a->dims);
 	if (a->shape[0] != s->nodes->n)
 		return sl_error_at(s->err, SL_BADDATA, file, 0, "The array has %llu images, but the graph has %u nodes; there "
-				"must be "
-				   "one for each, in their order.", (unsigned long long)a->shape[0], s->nodes->n);
+				   "must be one for each, in their order.", (unsigned long long)a->shape[0], s->nodes->n);
 	if (channels != 1 && channels != 3 && channels != 4)
 		return sl_error_at(s->err, SL_BADFORMAT, file, 0, "The images have %llu channels; they must have 1 (grey), 3 "
-				"(RGB) or "
-				   "4 (RGBA), last in the shape.", (unsigned long long)channels);
+				   "(RGB) or 4 (RGBA), last in the shape.", (unsigned long long)channels);
 	if (a->dims == 2)
 		a->shape[1] = a->shape[2] = side_of(a->shape[1]);
 	if (!a->shape[1] || !a->shape[2] || a->shape[1] > SIDE_MOST || a->shape[2] > SIDE_MOST)
 		return sl_error_at(s->err, SL_BADFORMAT, file, 0, "The images have %llu x %llu pixels; each side must have 1 "
-				"to %d.",
-				   (unsigned long long)a->shape[2], (unsigned long long)a->shape[1], SIDE_MOST);
+				   "to %d.", (unsigned long long)a->shape[2], (unsigned long long)a->shape[1], SIDE_MOST);
 	if (a->fortran)
 		return sl_error_at(s->err, SL_BADFORMAT, file, 0, "The array is in Fortran's order; save "
 				   "numpy.ascontiguousarray(images).");
@@ -251,9 +246,8 @@ static int choose_way(void *arg, struct sl_error *err)
 	if (!j->files)
 		return sl_error_at(err, SL_BADDATA, sl__source_name(j->s->source), 0, "The archive has no files.");
 	if (!j->named && !j->numbered)
-		return sl_error_at(err, SL_BADDATA, sl__source_name(j->s->source), 0,
-				"No file of the archive is named by a node: "
-				   "images must be called by the nodes' names, or by their numbers from 0, such as 17.png.");
+		return sl_error_at(err, SL_BADDATA, sl__source_name(j->s->source), 0, "No file of the archive is named by a "
+				   "node: images must be called by the nodes' names, or by their numbers from 0, such as 17.png.");
 	return 0;
 }
 
@@ -278,8 +272,7 @@ static int take_image(void *arg, const char *path, uint64_t index, const unsigne
 				path);
 	if (j->place[node].bytes != SL_NO_VALUE)
 		return sl_error_at(err, SL_BADDATA, sl__source_name(j->s->source), 0, "%.80s is the second image of node %u.",
-				path,
-				   node);
+				   path, node);
 	j->place[node] = (struct sl_value_place){sl_values_written(j->s->writer), size};
 	j->images++;
 	j->types[head.type]++;
@@ -340,8 +333,7 @@ static json_t *describe_files(const struct joining *j)
 			json_object_set_new(types, sl_image_type_name((enum sl_image_type)k),
 					json_integer((json_int_t)j->types[k]));
 	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:O, s:{s:s, s:I, s:I, s:o}}", "name", j->s->name, "kind", "image",
-			"read",
-			 (json_int_t)j->images, "missing", (json_int_t)(j->keys.n - j->images), "unmatched",
+			 "read", (json_int_t)j->images, "missing", (json_int_t)(j->keys.n - j->images), "unmatched",
 			 (json_int_t)j->left_out, "examples", j->examples, "images", "encoding", "files", "width",
 			 (json_int_t)j->width, "height", (json_int_t)j->height, "types", types);
 }

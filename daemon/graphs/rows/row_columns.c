@@ -24,8 +24,7 @@ int sl__rows_check(const struct sl__rows *r)
 	if (sl__rows_now_ns() < r->deadline_ns)
 		return 0;
 	return sl_error_set(r->err, SL_CANCELLED, "The request took more than %d s, so it was ended; ask for fewer rows, "
-			"or for "
-			    "conditions that fewer rows meet.", SL__ROWS_SECONDS);
+			    "or for conditions that fewer rows meet.", SL__ROWS_SECONDS);
 }
 
 /* ---- opening ---------------------------------------------------------------------------------- */
@@ -283,17 +282,15 @@ int sl__rows_nodes(const char *text, uint32_t n, uint32_t most, uint32_t **out, 
 		char *end;
 		unsigned long node = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : n;
 		if (node >= n)
-			return sl_error_field(err, SL_BADPARAM, "?nodes", "nodes has \"%.20s\"; it must be numbers of nodes from "
-					"0 to %u, "
-					      "with commas between them", text, n - 1);
+			return sl_error_field(err, SL_BADPARAM, "?nodes", "nodes has \"%.20s\"; it must be numbers of nodes from 0 "
+					      "to %u, with commas between them", text, n - 1);
 		if (*count == most)
 			return sl_error_field(err, SL_BADPARAM, "?nodes", "nodes has more than %u numbers; ask for fewer at once",
 					most);
 		(*out)[(*count)++] = (uint32_t)node;
 		if (*end && *end != ',')
 			return sl_error_field(err, SL_BADPARAM, "?nodes", "nodes must be numbers with commas between them, not "
-					"\"%.20s\"",
-					      text);
+					      "\"%.20s\"", text);
 		text = end + (*end == ',');
 	}
 	return *count ? 0 : sl_error_field(err, SL_BADPARAM, "?nodes", "nodes is empty");

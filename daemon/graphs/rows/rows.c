@@ -132,8 +132,7 @@ static int apply_range(struct finding *f, struct sl__row_column *c, const char *
 	int64_t first, last;
 	if (c->kind != SL_COLUMN_NUMBER && c->kind != SL_COLUMN_DATE)
 		return sl_error_field(f->err, SL_BADPARAM, "?range", "column \"%.60s\" is of kind %s; ranges are of numbers "
-				"and dates",
-				      c->name, sl_column_kind_name(c->kind));
+				      "and dates", c->name, sl_column_kind_name(c->kind));
 	if (!dots)
 		return sl_error_field(f->err, SL_BADPARAM, "?range", "range must have two dots: %.60s:LOW..HIGH", c->name);
 	int rc = parse_end(f, c, text, (size_t)(dots - text), false, &low, &first);
@@ -472,8 +471,7 @@ static int read_cursor(const struct finding *f, uint32_t *from)
 		return sl_error_field(f->err, SL_BADPARAM, "?cursor", "cursor must be the `next` of a page");
 	if (version != version_of(f))
 		return sl_error_field(f->err, SL_CONFLICT, "?cursor", "the columns have changed since that page, or the "
-				"request is "
-				      "another one; begin again without cursor");
+				      "request is another one; begin again without cursor");
 	*from = at;
 	return 0;
 }
@@ -496,9 +494,8 @@ static int choose(struct finding *f, int *shown)
 			}
 		}
 		if (!c)
-			return sl_error_field(f->err, SL_BADPARAM, "?columns", "the graph has no column named \"%.60s\"; names "
-					"are separated "
-					      "by ';'", list);
+			return sl_error_field(f->err, SL_BADPARAM, "?columns", "the graph has no column named \"%.60s\"; names are "
+					      "separated by ';'", list);
 		if (count < f->r->count)
 			shown[count++] = (int)(c - f->r->column);
 		list += length + (list[length] == ';');

@@ -333,9 +333,8 @@ static int translate(const char *text, const char *filter, char out[QUERY_BYTES]
 	if (!to || words > WORDS_MOST)
 		return sl_error_field(err, SL_BADPARAM, "?search", "search is too long; it may have %d words", WORDS_MOST);
 	if (!words)
-		return sl_error_field(err, SL_BADPARAM, "?search", "search must have words, such as neural, \"neural "
-				"network\" or "
-				      "neur*");
+		return sl_error_field(err, SL_BADPARAM, "?search", "search must have words, such as neural, \"neural network\" "
+				      "or neur*");
 	if (*filter)
 		strcpy(to, ")");
 	return 0;
@@ -351,8 +350,7 @@ static int no_texts(const struct sl_columns *columns, const char *only, struct s
 	if (only)
 		return sl_error_field(err, SL_BADPARAM, "?in", "the graph has no column of texts named \"%.60s\"", only);
 	return sl_error_field(err, SL_BADPARAM, "?search", "the graph has no column of kind text to search; names are "
-			"searched by "
-			      "/v1/graphs/ID/nodes");
+			      "searched by /v1/graphs/ID/nodes");
 }
 
 int sl__index_search(const char *path, const struct sl_columns *columns, const char *text, const char *only, bool

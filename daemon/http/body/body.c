@@ -279,8 +279,7 @@ int sl__body_end(struct sl_request *r, struct sl_error *err)
 		int rc = close(r->part_fd[i]);
 		r->part_fd[i] = -1;
 		if (rc)
-			return sl_error_set(err, sl_atomic_code(errno), "the upload cannot be stored: %s",
-				    strerror(errno));
+			return sl_error_set(err, sl_atomic_code(errno), "the upload cannot be stored: %s", strerror(errno));
 	}
 	return 0;
 }

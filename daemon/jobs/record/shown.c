@@ -125,8 +125,7 @@ json_t *sl_job_json(const struct sl_job *job)
 	json_object_set_new(object, "preparation_seconds", sl_json_number(job->record.preparation_s));
 	json_object_set_new(object, "notes", job->record.notes ? json_incref(job->record.notes) : json_array());
 	json_object_set_new(object, "parameters", sl__work_params_json(&job->record.work));
-	json_object_set_new(object, "resolved",
-			resolved_json(job));
+	json_object_set_new(object, "resolved", resolved_json(job));
 	json_object_set_new(object, "problem", job->record.problem ? json_incref(job->record.problem) : json_null());
 	json_object_set_new(object, "quality", job->record.quality ? json_incref(job->record.quality) : json_null());
 	return object;

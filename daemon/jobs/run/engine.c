@@ -12,9 +12,8 @@ void sl__job_from_the_beginning(struct sl_job *job, const char *why)
 	static const char *const kinds[] = {"checkpoint", NULL};
 	int saved = job->run.carried ? job->run.carried_status.iteration : job->record.checkpoint_iteration;
 	sl_log_warning("jobs", "%s starts again: %s", job->record.id, why);
-	sl__record_note(&job->record,
-			"The job started again from the beginning, not from iteration %d where it had been saved: %s",
-		     saved, why);
+	sl__record_note(&job->record, "The job started again from the beginning, not from iteration %d where it had been "
+			"saved: %s", saved, why);
 	sl__job_drop_carried(job);
 	sl__record_no_checkpoint(&job->record);
 	sl__record_back_to(&job->record, 0, 0);

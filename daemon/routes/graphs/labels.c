@@ -37,8 +37,7 @@ static void put(struct sl_request *r, const char *column)
 		sl_error_field(&err, SL_BADPARAM, "?kind", "kind must be category or number");
 		sl_reply_error(r, &err);
 	} else if (g) {
-		sl_nodes_put_column(sl_request_daemon(r)->graphs, g->id, column, sl_request_query(r, "column"), kind,
-				r);
+		sl_nodes_put_column(sl_request_daemon(r)->graphs, g->id, column, sl_request_query(r, "column"), kind, r);
 	}
 }
 
