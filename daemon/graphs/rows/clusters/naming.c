@@ -108,7 +108,7 @@ static bool name_by_category(const struct choosing *c, uint32_t k, char *out, si
 	if (two)
 		snprintf(out, room, "%.90s, %.90s", one->text, two->text);
 	else if (namesakes(c, one->text) > 1 && words_of(c, k, 2, one->text, words, 100))
-		snprintf(out, room, "%.90s: %s", one->text, words);
+		snprintf(out, room, "%.90s: %.100s", one->text, words);
 	else
 		snprintf(out, room, "%.190s", one->text);
 	return true;
