@@ -76,7 +76,7 @@ def laboratory(folder):
 
 def place(lab, path):
     """The path with things that exist."""
-    things = {"id": lab.grouped if path.endswith("/predict") else lab.placed, "graph": next(lab.small), "column": "c", "project": "genes",
+    things = {"id": lab.grouped if path.endswith("/predict") else lab.placed, "graph": next(lab.small), "column": "c", "cluster": "0-0", "project": "genes",
               "user": "cat", "token": NONE, "link": NONE, "name": "x"}
     return re.sub(r"\{(\w+)\}", lambda m: things[m[1]], path)
 

@@ -112,7 +112,7 @@ def test_views_and_widget_in_a_browser(client, points, chromium, tmp_path):
     """1-D, 3-D, without WebGL; a notebook's widget that shows a frame, one whose frame changes, one that is closed."""
     x, group = points
     moving = list(client.submit(x, iterations=6000, seed=8).frames())
-    apart = next(f for f in moving if f.iteration >= 200)  # before, the groups overlap
+    apart = next(f for f in moving if f.iteration >= 290)  # before, the groups overlap or are far apart, hardly a pixel each
     frames = {"first": list(apart.data), "last": list(moving[-1].data)}
     for name, dims in (("line", 1), ("cube", 3)):
         job = client.submit(x, dims=dims, iterations=300)
