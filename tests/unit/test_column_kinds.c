@@ -27,7 +27,17 @@ static void dates_are_read(void **state)
 	static const char *const bad[] = {"", "1970", "1970-13-01", "2023-02-29", "1970-01-01T", "1970-01-01T25:00",
 			"01/02/2024",
 		"1970-1-1", "1970-01/01", "1970-01-01x", "1970-01-01T00:00:00.", "1970-01-01T00:00+", "1970-01-01T24:01",
-				"1900-02-29"};
+				"1900-02-29",
+		"9999-12-31T24:00", "9999-12-31T23:59-23:59", "0000-01-01T00:00+00:01"};
+	static const struct { const char *text; int64_t ms; } end[] = {
+		{"1970-01-01", 86399999}, {"1970-01", 2678399999}, {"2024-02", 1709251199999}, {"1970-01-01T00:00:01Z", 1000},
+		{"9999-12", 253402300799999},
+	};
+	for (size_t i = 0; i < sizeof end / sizeof *end; i++) {
+		int64_t ms = 1;
+		assert_true(sl_date_parse_end(end[i].text, &ms));
+		assert_int_equal(ms, end[i].ms);
+	}
 	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
 		int64_t ms = 1;
 		bool zoneless = true;

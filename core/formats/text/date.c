@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define DAY_MS 86400000ll
-#define YEAR_MOST 9999
 
 /* Parses `digits` digits and moves *at; -1: there are fewer. */
 static int number(const char **at, int digits)
@@ -124,9 +123,30 @@ bool sl_date_parse(const char *text, int64_t *ms, bool *zoneless)
 	}
 	if (*text)
 		return false;
-	*ms = days * DAY_MS + time - zone;
+	int64_t value = days * DAY_MS + time - zone;   /* 24:00 and the zone may lead beyond the years */
+	if (value < SL_DATE_FIRST || value >= SL_DATE_BEYOND)
+		return false;
+	*ms = value;
 	if (zoneless)
 		*zoneless = timed && !zoned;
+	return true;
+}
+
+bool sl_date_parse_end(const char *text, int64_t *ms)
+{
+	const char *at = text;
+	int64_t first, length = 0;
+	bool whole;
+	if (!sl_date_parse(text, ms, NULL))
+		return false;
+	if (!parse_day(&at, &first, &whole) || *at)   /* it has a time */
+		return true;
+	if (!whole) {
+		int year = number(&text, 4);
+		text++;
+		length = length_of(year, number(&text, 2));
+	}
+	*ms += (whole ? 1 : length) * DAY_MS - 1;
 	return true;
 }
 

@@ -11,10 +11,14 @@
 #include <stdint.h>
 
 #define SL_NO_DATE INT64_MIN
+#define SL_DATE_FIRST (-62167219200000ll)  /* 0000-01-01 */
+#define SL_DATE_BEYOND 253402300800000ll   /* 10000-01-01 */
 
 /* Parses the whole text, as milliseconds since 1970-01-01T00:00:00Z, from year 0 to 9999. *zoneless: it has a time
  * without a zone; NULL is fine. False: it is no date. */
 bool sl_date_parse(const char *text, int64_t *ms, bool *zoneless);
+/* The same for the end of a range: the last millisecond of a day or month that the text names; a time is itself. */
+bool sl_date_parse_end(const char *text, int64_t *ms);
 /* "2024-01-31", with a time if there is one: "2024-01-31T10:15:30Z", "2024-01-31T10:15:30.250Z". Returns out. */
 #define SL_DATE_BYTES 32
 char *sl_date_text(int64_t ms, char out[SL_DATE_BYTES]);

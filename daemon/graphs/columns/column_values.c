@@ -84,7 +84,7 @@ static int add_whole(struct values *v, int64_t x, bool unsign)
 static int add_date(struct values *v, int64_t ms)
 {
 	char text[SL_DATE_BYTES];
-	bool fits = ms >= -62167219200000ll && ms < 253402300800000ll;  /* years 0 to 9999 */
+	bool fits = ms >= SL_DATE_FIRST && ms < SL_DATE_BEYOND;
 	if (ms == SL_NO_DATE)
 		return add(v, NULL, 0);
 	if (!fits)

@@ -101,28 +101,26 @@ static int apply_search(struct finding *f)
 	return rc;
 }
 
-/* One end of a range. Dates: a day's end is its last millisecond. */
+/* One end of a range. Dates: the end of a day or month is its last millisecond. */
 static int parse_end(struct finding *f, const struct sl__row_column *c, const char *text, size_t length, bool high,
 		     double *number, int64_t *date)
 {
-	char copy[64];
 	*number = high ? INFINITY : -INFINITY;
 	*date = high ? INT64_MAX : SL_NO_DATE + 1;
 	if (!length)
 		return 0;
-	snprintf(copy, sizeof copy, "%.*s", (int)(length < 63 ? length : 63), text);
-	if (c->kind == SL_COLUMN_NUMBER && sl_column_number(copy, number) && !isnan(*number))
-		return 0;
-	if (c->kind == SL_COLUMN_DATE && sl_date_parse(copy, date, NULL)) {
-		if (high && !strpbrk(copy, "Tt "))
-			*date += 86400000 - 1;
-		return 0;
-	}
-	return sl_error_field(f->err, SL_BADPARAM, "?range", "\"%s\" is not %s; write %.60s:%s", copy, c->kind ==
-			SL_COLUMN_NUMBER ?
-			      "a number" : "a date", c->name, c->kind == SL_COLUMN_NUMBER ?
-					"1.5..20, with either end left out if there "
-			      "is no limit" : "2020-01-01..2020-12-31, with either end left out if there is no limit");
+	char *copy = strndup(text, length);
+	if (!copy)
+		return memory_error(f);
+	bool of_numbers = c->kind == SL_COLUMN_NUMBER;
+	bool fits = of_numbers ? sl_column_number(copy, number) && !isnan(*number)
+			       : high ? sl_date_parse_end(copy, date) : sl_date_parse(copy, date, NULL);
+	if (!fits)
+		sl_error_field(f->err, SL_BADPARAM, "?range", "\"%.60s\" is not a %s; write %.60s:%s, with either end left out "
+			       "if there is no limit", copy, of_numbers ? "number" : "date", c->name,
+			       of_numbers ? "1.5..20" : "2020-01-01..2020-12-31");
+	free(copy);
+	return fits ? 0 : f->err->code;
 }
 
 static int apply_range(struct finding *f, struct sl__row_column *c, const char *text, size_t length)

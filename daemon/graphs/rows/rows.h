@@ -10,6 +10,7 @@
 #define SL_ROWS_COUNT 100     /* default number of rows in a reply */
 #define SL_ROWS_MOST 10000
 #define SL_SPRITES_MOST 4096
+#define SL_SHEET_PIXELS_MOST (1u << 24)   /* SL_SPRITES_MOST squares of 64 */
 #define SL_SPRITE_SIDE 32     /* default */
 #define SL_SPRITE_SIDE_MOST 256
 

@@ -161,6 +161,10 @@ static int answer_sheet(struct images *im, const struct asked *a, struct sl__que
 				q->nodes - 1);
 	else if (count > q->nodes - from)
 		count = q->nodes - from;
+	if (!rc && (uint64_t)count * a->query.side * a->query.side > SL_SHEET_PIXELS_MOST)
+		rc = sl_error_field(im->err, SL_BADPARAM, "?size", "%u squares of size %u are too many for a sheet; ask for "
+				    "at most %u of this size", count, a->query.side, SL_SHEET_PIXELS_MOST / (a->query.side *
+				    a->query.side));
 	struct sheet s = {.side = a->query.side, .across = a->query.across < count ? a->query.across : count};
 	if (!rc) {
 		s.width = s.across * s.side;
