@@ -38,8 +38,8 @@ if [ -z "${FUZZERS:-}" ]; then
 	meson configure build-fuzz -Doptimization=$level >/dev/null
 	# only the targets: the rest of the tree need not be built by clang
 	targets=$(ninja -C build-fuzz -t targets all | sed -n 's|^\(tests/fuzz/fuzz_[a-z_0-9]*\): .*|\1|p')
-	# Not in the short round: fuzz_wire, fuzz_columns and fuzz_rows need the whole daemon and fuzz_state all kernels, which
-	# take minutes to build. ./dev test all replays them.
+	# Not in the short round: fuzz_wire, fuzz_columns and fuzz_rows need the whole daemon and fuzz_state all kernels,
+	# which take minutes to build. ./dev test all replays them.
 	[ -z "${FUZZ_QUICK:-}" ] || targets=$(echo "$targets" | grep -vE 'fuzz_(wire|columns|rows|state)')
 	[ -n "$targets" ] || { echo "fuzz: no targets are defined" >&2; exit 1; }
 	# shellcheck disable=SC2086  # a list of words

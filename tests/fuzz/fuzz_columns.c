@@ -54,7 +54,8 @@ static void check_column(const struct sl_column *c)
 	const json_t *d = c->description;
 	enum sl_column_kind parsed;
 	PROMISE(*sl_column_name(c) && sl_column_kind_parse(kind, &parsed));
-	PROMISE(json_integer_value(json_object_get(d, "read")) + json_integer_value(json_object_get(d, "missing")) == NODES);
+	PROMISE(json_integer_value(json_object_get(d, "read")) + json_integer_value(json_object_get(d, "missing")) ==
+		NODES);
 	if (sl_column_place(c) >= 0)
 		check_places(c);
 	else

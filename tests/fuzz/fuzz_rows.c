@@ -1,5 +1,5 @@
-/* The words in which GET /v1/graphs/ID/rows asks for rows: search, in, range, category, sort, columns, nodes and cursor,
- * a line each. The first byte of the input chooses the limit, and whether numbers or rows are asked for. */
+/* The words in which GET /v1/graphs/ID/rows asks for rows: search, in, range, category, sort, columns, nodes and
+ * cursor, a line each. The first byte of the input chooses the limit, and whether numbers or rows are asked for. */
 #include <unistd.h>
 
 #include "daemon/graphs/rows/rows.c"   /* answer() */
