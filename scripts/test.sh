@@ -108,7 +108,7 @@ part_tsan_all() { tsan; }
 title() { printf '\n== %s (after %s s)\n' "$1" $(($(date +%s) - STARTED)); }
 
 # run_part PART: with its title before, and what it took after. Parts run beside one another, so the processor's
-# seconds say more than the clock's.
+# seconds say more than the clock's. A part beside is counted again in that during which it ends.
 run_part() {
 	title "$1"
 	times >"$RESULTS/$1.times"
